@@ -1,0 +1,45 @@
+# Two commands on a fresh Linux machine with Python 3.11+: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# The networks are tiny: one thread per test process is faster than two fighting over them.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help install demo test test-full lint tables clean
+
+help:
+	@echo "make demo       set up .venv and run the demo"
+	@echo "make test       set up .venv, lint, type-check, check the rooms, run the tests"
+	@echo "make test-full  the same and the long tests"
+	@echo "make tables     regenerate the tables in docs/ from the code"
+
+# Rebuilt whenever the declared dependencies change; --system-site-packages is never used.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "spdnorm needs Python 3.11 or newer; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
+	touch $@
+
+install: $(VENV)/.installed
+
+demo: install
+	$(BIN)/python examples/geometry_tour.py
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-full: lint
+	$(BIN)/python -m pytest -n 2
+
+tables: install
+	$(BIN)/python scripts/make_tables.py
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
