@@ -1,0 +1,119 @@
+"""The data sets by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from .cache import data_root
+from .errors import UnknownDatasetError
+from .types import MatrixDataset, SignalDataset
+
+__all__ = ["DatasetInfo", "RemoteFile", "info", "load", "names", "register"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteFile:
+    """A file with a recorded hash, and where to download it from (empty: it has to be placed by hand)."""
+
+    name: str
+    sha256: str
+    url: str = ""
+    size: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo:
+    """What the registry knows of a data set before any of it is read.
+
+    Parameters
+    ----------
+    name, title : str
+        Registry name (lower case, hyphens) and a human one.
+    kind : "signals" or "matrices"
+        What the loader returns.
+    loader : callable ``loader(root: Path, **options)``
+        Reads the data set under the data root.
+    description, licence, citation, homepage : str
+        For people.
+    folder : str
+        Folder under the data root; empty for what needs no files.
+    files : sequence of RemoteFile
+        Files that can be verified, and fetched where they have a URL.
+    instructions : str
+        What to put where when it cannot be fetched.
+    prepare : callable ``prepare(root: Path, **options) -> Path``, optional
+        A one-time conversion of the raw release; returns what it wrote.
+    """
+
+    name: str
+    title: str
+    kind: Literal["signals", "matrices"]
+    loader: Callable[..., SignalDataset | MatrixDataset]
+    description: str
+    licence: str
+    citation: str
+    homepage: str = ""
+    folder: str = ""
+    files: Sequence[RemoteFile] = field(default_factory=tuple)
+    instructions: str = ""
+    prepare: Callable[..., Path] | None = None
+
+    @property
+    def fetchable(self) -> bool:
+        """Whether every recorded file has a URL."""
+        return bool(self.files) and all(file.url for file in self.files)
+
+
+_REGISTRY: dict[str, DatasetInfo] = {}
+
+
+def register(entry: DatasetInfo) -> DatasetInfo:
+    """Add a data set; names are unique."""
+    if entry.name in _REGISTRY:
+        raise ValueError(f"a data set named {entry.name!r} is registered already")
+    _REGISTRY[entry.name] = entry
+    return entry
+
+
+def names() -> list[str]:
+    """Return the registered names, sorted."""
+    return sorted(_REGISTRY)
+
+
+def info(name: str) -> DatasetInfo:
+    """Return the entry of a data set; ``moabb:NAME`` makes one for any MOABB data set."""
+    if name.lower().startswith("moabb:"):
+        from .moabb import moabb_info
+
+        return moabb_info(name.partition(":")[2])
+    key = name.lower().replace("_", "-")
+    if key not in _REGISTRY:
+        close = get_close_matches(key, _REGISTRY, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise UnknownDatasetError(
+            f"no data set is named {name!r}.{hint} Known: {', '.join(names())}; "
+            "and moabb:NAME for any MOABB data set"
+        )
+    return _REGISTRY[key]
+
+
+def load(
+    name: str, data_dir: str | os.PathLike[str] | None = None, **options: Any
+) -> SignalDataset | MatrixDataset:
+    """Load a data set by name.
+
+    Parameters
+    ----------
+    name : str
+        A registry name (see :func:`names`), or ``moabb:NAME``.
+    data_dir : path, optional
+        Data root; defaults to ``SPDNORM_DATA``, then the user's cache directory.
+    **options
+        The loader's own keyword options.
+    """
+    return info(name).loader(data_root(data_dir), **options)

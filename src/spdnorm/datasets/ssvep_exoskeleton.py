@@ -1,0 +1,86 @@
+"""SSVEP exoskeleton EEG (Kalunga et al. 2016): 12 subjects, 8 channels, rest and three frequencies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from . import checks
+from .cache import dataset_folder
+from .files import read_npz, require_files
+from .registry import DatasetInfo, RemoteFile, register
+from .types import SignalDataset
+
+__all__ = ["load_ssvep_exoskeleton"]
+
+LICENCE = "CC0 1.0"
+CITATION = (
+    "Kalunga, Chevallier, Barthélemy, Djouani, Monacelli, Hamam, "
+    "Online SSVEP-based BCI using Riemannian geometry, Neurocomputing 191 (2016) 55-68"
+)
+
+
+def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> SignalDataset:
+    """Load ``ssvep_exoskeleton/epochs.npz``.
+
+    Parameters
+    ----------
+    root : Path
+        Data root.
+    dtype : floating dtype
+        The file holds float32.
+
+    Returns
+    -------
+    SignalDataset
+        ``x`` (1056, 8, 1280): 5 s at 256 Hz; metadata ``subject`` (1 to 12), ``session`` (one for each
+        recording,
+        counted over all subjects) and ``recording`` (its file name).
+    """
+    folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
+    (path,) = require_files(folder, ["epochs.npz"], title=INFO.title, instructions=INFO.instructions)
+    keys = ("x", "y", "subject", "session", "session_names", "ch_names", "class_names", "sfreq")
+    content = read_npz(path, keys)
+    x, session = content["x"], content["session"]
+    checks.shape(x, (None, len(content["ch_names"]), None), what=f"{path}: x")
+    checks.finite(x, what=f"{path}: x")
+    checks.labels(session, n=len(x), n_classes=len(content["session_names"]), what=f"{path}: session")
+    return SignalDataset(
+        name=INFO.name,
+        x=x.astype(dtype, copy=False),
+        y=content["y"].astype(np.int64),
+        class_names=tuple(content["class_names"].tolist()),
+        metadata={
+            "subject": content["subject"],
+            "session": session,
+            "recording": content["session_names"][session],
+        },
+        licence=LICENCE,
+        citation=CITATION,
+        sampling_rate=float(content["sfreq"]),
+        channel_names=tuple(content["ch_names"].tolist()),
+    )
+
+
+INFO = register(
+    DatasetInfo(
+        name="ssvep-exoskeleton",
+        title="SSVEP exoskeleton",
+        kind="signals",
+        loader=load_ssvep_exoskeleton,
+        description="SSVEP EEG of 12 subjects, rest and 13, 21, 17 Hz; 8 channels, 5 s at 256 Hz",
+        licence=LICENCE,
+        citation=CITATION,
+        homepage="https://github.com/sylvchev/dataset-ssvep-exoskeleton",
+        folder="ssvep_exoskeleton",
+        files=(
+            RemoteFile(
+                name="epochs.npz",
+                sha256="f44f02340306402072175576079e548575908f9ddf8364d80824dbeb84516933",
+            ),
+        ),
+        instructions="Run `spdnorm data prepare ssvep-exoskeleton` (downloads the recordings through MOABB), "
+        "or place epochs.npz in its folder `ssvep_exoskeleton`.",
+    )
+)
