@@ -1,1 +1,110 @@
-"""See DESIGN."""
+"""Linear algebra of symmetric matrices: one eigendecomposition, exact derivatives, no looking at gaps."""
+
+from spdnorm.linalg.checks import (
+    check_spectrum,
+    check_square,
+    check_symmetric,
+    checks,
+    checks_active,
+)
+from spdnorm.linalg.cholesky import (
+    cholesky,
+    cholesky_derivative,
+    exp_diagonal,
+    from_log_cholesky,
+    log_diagonal,
+    square_derivative,
+    to_log_cholesky,
+)
+from spdnorm.linalg.divided_differences import divided_differences
+from spdnorm.linalg.eigh import backends, eigh, eigh_backend, register_backend
+from spdnorm.linalg.functions import (
+    ABS,
+    EXP,
+    INV_SQRT,
+    INVERSE,
+    LOG,
+    SQRT,
+    Clamp,
+    Power,
+    SpectralFunction,
+)
+from spdnorm.linalg.lyapunov import generalized_lyapunov, lyapunov, solve_congruence
+from spdnorm.linalg.polar import gram_spectrum, polar
+from spdnorm.linalg.precision import full_precision
+from spdnorm.linalg.spectral import (
+    Spectrum,
+    absm,
+    clampm,
+    derivative,
+    expm,
+    inv_sqrtm,
+    invm,
+    logm,
+    matrix_function,
+    powm,
+    spectrum,
+    sqrt_and_inverse,
+    sqrtm,
+)
+from spdnorm.linalg.symmetric import congruence, eye_like, frobenius, safe_sqrt, symmetrize, trace, unvec, vec
+from spdnorm.linalg.tolerances import gap_tolerance, rank_tolerance, symmetry_tolerance
+
+__all__ = [
+    "ABS",
+    "EXP",
+    "INVERSE",
+    "INV_SQRT",
+    "LOG",
+    "SQRT",
+    "Clamp",
+    "Power",
+    "SpectralFunction",
+    "Spectrum",
+    "absm",
+    "backends",
+    "check_spectrum",
+    "check_square",
+    "check_symmetric",
+    "checks",
+    "checks_active",
+    "cholesky",
+    "cholesky_derivative",
+    "clampm",
+    "congruence",
+    "derivative",
+    "divided_differences",
+    "eigh",
+    "eigh_backend",
+    "exp_diagonal",
+    "expm",
+    "eye_like",
+    "frobenius",
+    "from_log_cholesky",
+    "full_precision",
+    "gap_tolerance",
+    "generalized_lyapunov",
+    "gram_spectrum",
+    "inv_sqrtm",
+    "invm",
+    "log_diagonal",
+    "logm",
+    "lyapunov",
+    "matrix_function",
+    "polar",
+    "powm",
+    "rank_tolerance",
+    "register_backend",
+    "safe_sqrt",
+    "solve_congruence",
+    "spectrum",
+    "sqrt_and_inverse",
+    "sqrtm",
+    "square_derivative",
+    "symmetrize",
+    "symmetry_tolerance",
+    "to_log_cholesky",
+    "trace",
+    "unvec",
+    "vec",
+]

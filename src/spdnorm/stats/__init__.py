@@ -1,1 +1,1 @@
-"""See DESIGN."""
+"""Statistics of batches of SPD matrices."""

@@ -1,0 +1,41 @@
+"""Averages over samples, as a value that statistics are written with.
+
+A Frechet mean needs its samples only through averages over them: handing the average in makes the weighted, the
+batch and the all-reduced statistics one piece of code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+#: Maps per-sample tensors (N, ...) to their average (...) over axis 0.
+Average = Callable[[Tensor], Tensor]
+
+
+def plain_average(x: Tensor) -> Tensor:
+    """Unweighted mean over axis 0."""
+    return x.mean(0)
+
+
+def weighted_average(xs: Tensor, weights: Tensor | None) -> tuple[Average, Tensor]:
+    """The average with these weights, and the weights (N, ..., 1, 1), normalised, samples first.
+
+    Parameters
+    ----------
+    xs : Tensor, shape (..., N, n, n)
+    weights : Tensor, shape (..., N), optional
+    """
+    count = xs.shape[-3]
+    if weights is None:
+        return plain_average, xs.new_full((count, 1, 1), 1.0 / max(count, 1))
+    if weights.shape[-1:] != (count,):
+        raise ValueError(f"`weights` must have shape (..., {count}) to match `xs`, got {tuple(weights.shape)}")
+    w = weights.to(xs.dtype).movedim(-1, 0)
+    w = (w / w.sum(0))[..., None, None]
+
+    def average(x: Tensor) -> Tensor:
+        return (w * x).sum(0)
+
+    return average, w

@@ -1,0 +1,98 @@
+"""The Bures-Wasserstein metric (paper, Tab. (opera); Bhatia et al. 2019; Malago et al. 2018).
+
+With the factors A = X^1/2 O and B = Y^1/2, where O is the orthogonal polar factor of X^1/2 Y^1/2, the geodesic from X
+to Y is the straight segment (1 - t) A + t B, squared: distance, logarithm and geodesic need no inverse,
+and singular matrices are as good as any.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from spdnorm.geometry.average import Average
+from spdnorm.geometry.base import Metric
+from spdnorm.geometry.bw_transport import commute, transport_along_geodesic, transport_commuting
+from spdnorm.linalg import (
+    INV_SQRT,
+    SQRT,
+    congruence,
+    eye_like,
+    lyapunov,
+    polar,
+    spectrum,
+    symmetrize,
+)
+
+
+class BuresWasserstein(Metric):
+    """g_X(U, V) = tr(L_X(U) V) / 2 with the Lyapunov operator L_X.
+
+    Parameters
+    ----------
+    transport_steps : int
+        Runge-Kutta steps of the parallel transport between points that do not commute. The error falls with
+        the fourth power; 32 steps reach 1e-8 relative for condition numbers to 10, 1e-5 at 1000 (measured).
+    transport_method : "auto", "commuting" or "integrate"
+        ``"auto"`` takes the closed form of the paper's Tab. (opera) when all pairs commute, the integration
+        otherwise; the others force one (``"commuting"`` is right only for commuting pairs).
+    """
+
+    allows_singular = True
+
+    def __init__(
+        self,
+        *,
+        transport_steps: int = 32,
+        transport_method: Literal["auto", "commuting", "integrate"] = "auto",
+    ) -> None:
+        if transport_method not in ("auto", "commuting", "integrate"):
+            raise ValueError(f"`transport_method` must be 'auto', 'commuting' or 'integrate', got {transport_method!r}")
+        self.transport_steps = transport_steps
+        self.transport_method = transport_method
+
+    def _inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return 0.5 * (lyapunov(x, u) * v).sum((-2, -1))
+
+    def _exp(self, x: Tensor, u: Tensor) -> Tensor:
+        return congruence(eye_like(x) + lyapunov(x, u), x)
+
+    def _in_domain(self, x: Tensor, u: Tensor) -> Tensor:
+        return torch.linalg.cholesky_ex(eye_like(x) + lyapunov(x, u)).info == 0
+
+    def _factors(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Aligned factors (..., n, n): A A^T = X and B B^T = Y, as near to one another as such factors can be."""
+        root_x, root_y = spectrum(x).apply(SQRT), spectrum(y).apply(SQRT)
+        return root_x @ polar(root_x @ root_y), root_y
+
+    def _log(self, x: Tensor, y: Tensor) -> Tensor:
+        # (YX)^1/2 + (XY)^1/2 - 2X = (B - A) A^T + A (B - A)^T: small where the points are near.
+        a, b = self._factors(x, y)
+        return 2 * symmetrize((b - a) @ a.mT)
+
+    def _squared_distance(self, x: Tensor, y: Tensor) -> Tensor:
+        a, b = self._factors(x, y)
+        return (a - b).square().sum((-2, -1))
+
+    def _geodesic(self, x: Tensor, y: Tensor, t: Tensor) -> Tensor:
+        a, b = self._factors(x, y)
+        point = (1 - t) * a + t * b
+        return point @ point.mT
+
+    def _transport(self, x: Tensor, y: Tensor, u: Tensor) -> Tensor:
+        method = self.transport_method
+        if method == "auto":
+            method = "commuting" if commute(x, y) else "integrate"
+        if method == "commuting":
+            return transport_commuting(x, y, u)
+        return transport_along_geodesic(x, y, u, self.transport_steps)
+
+    def _mean_step(self, mean: Tensor, xs: Tensor, average: Average, *, safe: bool) -> tuple[Tensor, Tensor]:
+        # The fixed point of the paper's Eq. (mean_compute2); its residual is that of Eq. (mean1).
+        decomposed = spectrum(mean)
+        root, inverse_root = decomposed.apply(SQRT), decomposed.apply(INV_SQRT)
+        pulled = average(spectrum(congruence(root, xs)).apply(SQRT))
+        residual = torch.linalg.matrix_norm(pulled - mean) / torch.linalg.matrix_norm(mean)
+        return congruence(inverse_root, pulled @ pulled), residual

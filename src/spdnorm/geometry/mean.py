@@ -1,0 +1,56 @@
+"""Fixed-point iterations towards a Frechet mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class MeanResult(NamedTuple):
+    """A Frechet mean and how it was reached.
+
+    Attributes
+    ----------
+    mean : Tensor, shape (..., n, n)
+    iterations : int
+        Steps taken; 0 for a closed form.
+    residual : Tensor, shape (...)
+        Relative size of the gradient before the last step.
+    """
+
+    mean: Tensor
+    iterations: int
+    residual: Tensor
+
+
+def iterate(
+    start: Tensor,
+    step: Callable[[Tensor], tuple[Tensor, Tensor]],
+    *,
+    iterations: int | None,
+    tolerance: float | None,
+    max_iterations: int,
+) -> MeanResult:
+    """Repeat ``step`` a fixed number of times, or until its residual is small or stops falling."""
+    if iterations is not None and iterations < 0:
+        raise ValueError(f"`iterations` must be 0 or more, got {iterations}")
+    mean = start
+    residual = start.new_full(start.shape[:-2], float("inf"))
+    if iterations is not None:
+        for _ in range(iterations):
+            mean, residual = step(mean)
+        return MeanResult(mean, iterations, residual)
+    limit = 100 * torch.finfo(start.dtype).eps if tolerance is None else tolerance
+    best, stalled = float("inf"), 0
+    for done in range(1, max_iterations + 1):
+        mean, residual = step(mean)
+        worst = float(residual.detach().max())
+        stalled = 0 if worst < 0.9 * best else stalled + 1
+        best = min(best, worst)
+        # Near rounding the residual only jitters: a run of steps without progress is the end of it.
+        if worst <= limit or (stalled >= 5 and worst <= 1e4 * limit):
+            return MeanResult(mean, done, residual)
+    return MeanResult(mean, max_iterations, residual)

@@ -1,0 +1,81 @@
+"""Input checks: what is free is always checked, what costs is switchable.
+
+Shape and dtype are checked always. Finiteness, symmetry and definiteness need a look at the data, which makes
+a GPU wait and cannot be traced: those run on the CPU in eager mode, and nowhere else unless asked for with
+``checks(True)``; ``checks(False)`` switches them off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+from spdnorm.linalg.tolerances import rank_tolerance, symmetry_tolerance
+
+_forced: ContextVar[bool | None] = ContextVar("spdnorm_checks", default=None)
+
+
+@contextmanager
+def checks(enabled: bool | None) -> Iterator[None]:
+    """Switch the checks that look at the data on or off within the block (``None``: the default rule)."""
+    token = _forced.set(enabled)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def checks_active(x: Tensor) -> bool:
+    """Whether the values of ``x`` may and should be looked at here."""
+    if torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None:
+        return False
+    forced = _forced.get()
+    return x.device.type == "cpu" if forced is None else forced
+
+
+def check_square(x: Tensor, name: str) -> None:
+    """Raise unless ``x`` is a real floating-point tensor of shape (..., n, n)."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"`{name}` must be a torch.Tensor, got {type(x).__name__}: wrap it with torch.as_tensor")
+    if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"`{name}` must have shape (..., n, n), got {tuple(x.shape)}")
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"`{name}` must be real floating point, got {x.dtype}: call .to(torch.float64) first")
+
+
+def check_symmetric(x: Tensor, name: str) -> None:
+    """Raise unless ``x`` is square and, where values may be looked at, finite and symmetric."""
+    check_square(x, name)
+    if x.numel() == 0 or not checks_active(x):
+        return
+    data = x.detach()
+    size, skew = torch.stack([data.abs().amax(), (data - data.mT).abs().amax()]).tolist()
+    if not size < float("inf"):
+        raise ValueError(
+            f"`{name}` contains NaN or infinite values: find where they arise (torch.isfinite), "
+            "they are not repaired silently"
+        )
+    if skew > symmetry_tolerance(x.dtype) * size:
+        raise ValueError(
+            f"`{name}` is not symmetric (max|X - X^T| = {skew:.2e}, max|X| = {size:.2e}): "
+            "pass 0.5 * (x + x.mT) if the asymmetry is rounding"
+        )
+
+
+def check_spectrum(values: Tensor, name: str, *, definite: bool) -> None:
+    """Raise unless the eigenvalues (..., n) are positive (``definite``) or not negative beyond rounding."""
+    if values.numel() == 0 or not checks_active(values):
+        return
+    lowest = values.detach().amin(-1, keepdim=True)
+    if definite:
+        if bool((lowest <= 0).any()):
+            raise ValueError(
+                f"`{name}` must be positive definite, its least eigenvalue is {lowest.min().item():.2e}: add a "
+                "multiple of the identity, or use the Bures-Wasserstein metric, which allows singular matrices"
+            )
+    elif bool((lowest < -10 * rank_tolerance(values.detach())).any()):
+        raise ValueError(f"`{name}` must be positive semi-definite, its least eigenvalue is {lowest.min().item():.2e}")

@@ -1,0 +1,88 @@
+"""The Lyapunov operator of the Bures-Wasserstein metric and its generalisation.
+
+L_X(S) solves X P + P X = S (paper, Eq. (ly_solve)); L_{X,M}(S) solves X P M + M P X = S (paper, Eq. (metric_gbwm)).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from spdnorm.linalg.precision import full_precision
+from spdnorm.linalg.spectral import Spectrum, spectrum
+from spdnorm.linalg.symmetric import symmetrize
+from spdnorm.linalg.tolerances import rank_tolerance
+
+
+class _Lyapunov(Function):
+    """P = L_X(S) in the eigenbasis of X, with the gradients of the paper's Eq. (Lydif2), which are L_X again."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, values: Tensor, vectors: Tensor, s: Tensor) -> Tensor:
+        total = values.unsqueeze(-1) + values.unsqueeze(-2)
+        # On the null space of a singular X the equation fixes nothing: 0 is the solution of least norm.
+        null = total <= rank_tolerance(values).unsqueeze(-1)
+        inverse = torch.where(null, torch.zeros_like(total), 1 / torch.where(null, torch.ones_like(total), total))
+        return vectors @ (inverse * (vectors.mT @ s @ vectors)) @ vectors.mT
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, values, vectors, _ = inputs
+        ctx.save_for_backward(x, values, vectors, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, values, vectors, solution = ctx.saved_tensors
+        of_s = _Lyapunov.apply(x, values, vectors, grad)
+        of_x = None
+        if ctx.needs_input_grad[0]:
+            # -P Q - Q P; with P and Q symmetric the second term is the transpose of the first.
+            of_x = -symmetrize(solution @ of_s.mT + of_s.mT @ solution)
+        return of_x, None, None, of_s
+
+
+@full_precision
+def lyapunov(x: Tensor, s: Tensor, *, decomposition: Spectrum | None = None) -> Tensor:
+    """Solve X P + P X = S.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., n, n)
+        Positive semi-definite. Where it is singular the solution of least norm is returned, which solves the
+        equation wherever a solution exists.
+    s : Tensor, shape (..., n, n)
+        Symmetric.
+    decomposition : Spectrum, optional
+        ``spectrum(x)`` if it is known already.
+
+    Returns
+    -------
+    Tensor, shape (..., n, n)
+    """
+    d = spectrum(x) if decomposition is None else decomposition
+    return _Lyapunov.apply(d.matrix, d.values, d.vectors, s)
+
+
+@full_precision
+def generalized_lyapunov(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
+    """Solve X P M + M P X = S for ``x`` positive semi-definite and ``m`` positive definite.
+
+    With M = C C^T (Cholesky) the substitution P = C^-T Q C^-1 gives an ordinary Lyapunov equation for
+    C^-1 X C^-T and C^-1 S C^-T, so that singular X is allowed as in :func:`lyapunov`.
+    """
+    c = torch.linalg.cholesky(m)
+    x_hat = solve_congruence(c, x)
+    q = lyapunov(x_hat, solve_congruence(c, s))
+    half = torch.linalg.solve_triangular(c.mT, q, upper=True)
+    return symmetrize(torch.linalg.solve_triangular(c, half, upper=False, left=False))
+
+
+def solve_congruence(c: Tensor, x: Tensor) -> Tensor:
+    """C^-1 X C^-T for lower-triangular ``c`` (..., n, n)."""
+    half = torch.linalg.solve_triangular(c, x, upper=False)
+    return symmetrize(torch.linalg.solve_triangular(c, half.mT, upper=False))

@@ -1,0 +1,70 @@
+"""Products and vectorisation of symmetric matrices."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def symmetrize(x: Tensor) -> Tensor:
+    """(X + X^T) / 2, shape (..., n, n)."""
+    return 0.5 * (x + x.mT)
+
+
+def congruence(a: Tensor, x: Tensor) -> Tensor:
+    """A X A^T for ``a`` (..., m, n) and ``x`` (..., n, n), symmetric to the last bit when ``x`` is."""
+    return symmetrize(a @ x @ a.mT)
+
+
+def eye_like(x: Tensor) -> Tensor:
+    """The identity (n, n) with the size, dtype and device of ``x`` (..., n, n)."""
+    return torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+
+
+def trace(x: Tensor) -> Tensor:
+    """Trace over the last two axes, shape (...)."""
+    return x.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def frobenius(x: Tensor, y: Tensor) -> Tensor:
+    """Frobenius inner product over the last two axes, shape (...)."""
+    return (x * y).sum((-2, -1))
+
+
+def _indices(n: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    rows, columns = torch.tril_indices(n, n, device=device)
+    return rows, columns, rows == columns
+
+
+def vec(x: Tensor) -> Tensor:
+    """Half-vectorisation that keeps the norm: lower triangle, off-diagonal entries times sqrt(2).
+
+    Shape (..., n, n) -> (..., n (n + 1) / 2), with ``vec(x) . vec(y) = tr(x y)``.
+    """
+    rows, columns, diagonal = _indices(x.shape[-1], x.device)
+    entries = x[..., rows, columns]
+    return torch.where(diagonal, entries, math.sqrt(2.0) * entries)
+
+
+def unvec(v: Tensor) -> Tensor:
+    """Inverse of :func:`vec`: (..., n (n + 1) / 2) -> symmetric (..., n, n)."""
+    length = v.shape[-1]
+    n = (math.isqrt(8 * length + 1) - 1) // 2
+    if n * (n + 1) // 2 != length:
+        raise ValueError(f"`v` must have n (n + 1) / 2 entries on its last axis, got {length}")
+    rows, columns, diagonal = _indices(n, v.device)
+    entries = torch.where(diagonal, 0.5 * v, math.sqrt(0.5) * v)
+    lower = v.new_zeros(*v.shape[:-1], n * n)
+    lower = lower.index_copy(-1, rows * n + columns, entries).unflatten(-1, (n, n))
+    return lower + lower.mT
+
+
+def safe_sqrt(x: Tensor) -> Tensor:
+    """Square root of a non-negative tensor with derivative 0 at 0, where the true one is infinite.
+
+    A distance has no gradient at coinciding points; 0 is the subgradient that leaves them in place.
+    """
+    positive = x > 0
+    return torch.where(positive, torch.sqrt(torch.where(positive, x, torch.ones_like(x))), torch.zeros_like(x))
