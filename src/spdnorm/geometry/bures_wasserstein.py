@@ -16,7 +16,7 @@ from spdnorm.geometry.average import Average
 from spdnorm.geometry.base import Metric
 from spdnorm.geometry.bw_transport import commute, transport_along_geodesic, transport_commuting
 from spdnorm.linalg import (
-    INV_SQRT,
+    PSEUDO_INV_SQRT,
     SQRT,
     congruence,
     eye_like,
@@ -87,12 +87,12 @@ class BuresWasserstein(Metric):
             method = "commuting" if commute(x, y) else "integrate"
         if method == "commuting":
             return transport_commuting(x, y, u)
-        return transport_along_geodesic(x, y, u, self.transport_steps)
+        return transport_along_geodesic(*self._factors(x, y), u, self.transport_steps)
 
     def _mean_step(self, mean: Tensor, xs: Tensor, average: Average, *, safe: bool) -> tuple[Tensor, Tensor]:
         # The fixed point of the paper's Eq. (mean_compute2); its residual is that of Eq. (mean1).
         decomposed = spectrum(mean)
-        root, inverse_root = decomposed.apply(SQRT), decomposed.apply(INV_SQRT)
+        root, inverse_root = decomposed.apply(SQRT), decomposed.apply(PSEUDO_INV_SQRT)
         pulled = average(spectrum(congruence(root, xs)).apply(SQRT))
         residual = torch.linalg.matrix_norm(pulled - mean) / torch.linalg.matrix_norm(mean)
         return congruence(inverse_root, pulled @ pulled), residual

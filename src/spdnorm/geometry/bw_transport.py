@@ -1,8 +1,12 @@
 """Parallel transport of the Bures-Wasserstein metric.
 
-Closed form for commuting points (paper, Tab. (opera)). In general (Thanwerdas and Pennec 2023), with the
-horizontal lift U = K S + S K along the geodesic S(t) = R(t) X R(t), R(t) = (1 - t) I + t T, T the optimal map:
-the transported field solves K' = -L_S(K H S + S H K), H = (T - I) R(t)^-1.
+Closed form for commuting points (paper, Tab. (opera)). In general (Thanwerdas and Pennec 2023), with factors
+A(t) = (1 - t) A + t B along the geodesic S(t) = A(t) A(t)^T and the horizontal lift U = K S + S K, the transported
+field solves K' = -L_S(K N + N^T K), N = (B - A) A(t)^T: no inverse, hence at home near the boundary too.
+
+Time is stretched: an eigenvalue mu of the optimal map makes the coefficients vary as 1 / (1 - t + t mu), on the
+scale mu near t = 1 or 1 / mu near t = 0. In w with t = (1 + tanh(w) / tanh(c)) / 2 all of them vary on the scale 1, and
+the length 2 c of the interval grows with log mu only.
 """
 
 from __future__ import annotations
@@ -11,13 +15,11 @@ import torch
 from torch import Tensor
 
 from spdnorm.linalg import (
-    INV_SQRT,
-    SQRT,
     Spectrum,
     checks_active,
     congruence,
-    eye_like,
     lyapunov,
+    rank_tolerance,
     spectrum,
     symmetrize,
 )
@@ -44,27 +46,51 @@ def transport_commuting(x: Tensor, y: Tensor, u: Tensor) -> Tensor:
     return congruence(vectors, torch.sqrt(ratio) * (vectors.mT @ u @ vectors))
 
 
-def transport_along_geodesic(x: Tensor, y: Tensor, u: Tensor, steps: int) -> Tensor:
-    """Transport by ``steps`` classical Runge-Kutta steps; isometric up to the integration error."""
-    decomposed = spectrum(x)
-    root, inverse_root = decomposed.apply(SQRT), decomposed.apply(INV_SQRT)
-    optimal_map = congruence(inverse_root, spectrum(congruence(root, y)).apply(SQRT))
-    identity = eye_like(x)
-    direction = optimal_map - identity
-    # All the points of the grid and its midpoints at once: two batched decompositions, whatever the steps.
-    shape = (2 * steps + 1,) + (1,) * direction.dim()
-    time = torch.linspace(0, 1, 2 * steps + 1, dtype=x.dtype, device=x.device).reshape(shape)
-    stretch = identity + time * direction
-    point = spectrum(congruence(stretch, x))
-    rate = torch.linalg.solve(stretch, direction)
-    product = rate @ point.matrix
+def _stretch(a: Tensor, b: Tensor) -> Tensor:
+    """The constant c of the module's docstring, (..., 1, 1), from the spectrum of the optimal map B A^-1."""
+    a, b = a.detach(), b.detach()
+    at = spectrum(a @ a.mT)
+    kept = at.values > rank_tolerance(at.values)
+    inverse = torch.where(kept, 1 / torch.where(kept, at.values, 1.0), 0.0)
+    # A^-1 = A^T X^-1; on the null space of a singular A the map is not determined and counts as 0.
+    optimal_map = symmetrize(b @ a.mT @ ((at.vectors * inverse.unsqueeze(-2)) @ at.vectors.mT))
+    mu = spectrum(optimal_map).values.clamp_min(torch.finfo(a.dtype).eps)
+    reach = torch.log(mu).abs().amax(-1)
+    return (0.5 * reach).clamp(0.05, 18.0)[..., None, None]
+
+
+def transport_along_geodesic(a: Tensor, b: Tensor, u: Tensor, steps: int) -> Tensor:
+    """Transport of ``u`` by ``steps`` classical Runge-Kutta steps from A A^T to B B^T.
+
+    Parameters
+    ----------
+    a, b : Tensor, shape (..., n, n)
+        Aligned factors of the points: A^T B is symmetric positive semi-definite.
+    u : Tensor, shape (..., n, n)
+    steps : int
+
+    Returns
+    -------
+    Tensor, shape (..., n, n)
+    """
+    c = _stretch(a, b)
+    # All the points of the grid and its midpoints at once: one batched decomposition, whatever the steps.
+    shape = (2 * steps + 1,) + (1,) * max(a.dim(), b.dim())
+    grid = torch.linspace(-1, 1, 2 * steps + 1, dtype=a.dtype, device=a.device).reshape(shape)
+    time = 0.5 * (1 + torch.tanh(c * grid) / torch.tanh(c))
+    pace = 0.5 * c / (torch.tanh(c) * torch.cosh(c * grid).square())
+    # Written from both ends, so that the last digits near t = 1 are those of B.
+    late = 0.5 * (1 - torch.tanh(c * grid) / torch.tanh(c))
+    factor = late * a + time * b
+    point = spectrum(symmetrize(factor @ factor.mT))
+    product = pace * ((b - a) @ factor.mT)
 
     def slope(k: Tensor, i: int) -> Tensor:
         at = Spectrum(point.matrix[i], point.values[i], point.vectors[i])
         return -lyapunov(at.matrix, 2 * symmetrize(k @ product[i]), decomposition=at)
 
-    k = lyapunov(x, u, decomposition=decomposed)
-    h = 1.0 / steps
+    k = lyapunov(point.matrix[0], u, decomposition=Spectrum(point.matrix[0], point.values[0], point.vectors[0]))
+    h = 2.0 / steps
     for step in range(steps):
         i = 2 * step
         k1 = slope(k, i)

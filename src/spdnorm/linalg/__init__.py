@@ -24,6 +24,7 @@ from spdnorm.linalg.functions import (
     INV_SQRT,
     INVERSE,
     LOG,
+    PSEUDO_INV_SQRT,
     SQRT,
     Clamp,
     Power,
@@ -47,6 +48,7 @@ from spdnorm.linalg.spectral import (
     sqrt_and_inverse,
     sqrtm,
 )
+from spdnorm.linalg.sum_operator import sum_operator
 from spdnorm.linalg.symmetric import congruence, eye_like, frobenius, safe_sqrt, symmetrize, trace, unvec, vec
 from spdnorm.linalg.tolerances import gap_tolerance, rank_tolerance, symmetry_tolerance
 
@@ -56,6 +58,7 @@ __all__ = [
     "INVERSE",
     "INV_SQRT",
     "LOG",
+    "PSEUDO_INV_SQRT",
     "SQRT",
     "Clamp",
     "Power",
@@ -101,6 +104,7 @@ __all__ = [
     "sqrt_and_inverse",
     "sqrtm",
     "square_derivative",
+    "sum_operator",
     "symmetrize",
     "symmetry_tolerance",
     "to_log_cholesky",

@@ -39,13 +39,24 @@ def _higher(function: SpectralFunction, values: Tensor, order: int) -> Tensor:
     for axis in range(order + 1):
         shape = [1] * (order + 1)
         shape[axis] = n
-        axes.append(values.reshape(*lead, *shape).expand(*lead, *([n] * (order + 1))))
-    # A divided difference is symmetric in its points: sorted, the recursion divides by the widest gap.
-    points = list(torch.stack(axes).sort(0).values.unbind(0))
+        axes.append(values.reshape(*lead, *shape))
     floor = rank_tolerance(values).reshape(*lead, *([1] * (order + 1)))
-    table = [function.first(a, b, floor) for a, b in itertools.pairwise(points)]
-    for level in range(2, order + 1):
-        table = [_step(function, points[i : i + level + 1], table[i], table[i + 1]) for i in range(len(points) - level)]
+    return divided_difference(function, axes, floor)
+
+
+def divided_difference(function: SpectralFunction, points: list[Tensor], floor: Tensor) -> Tensor:
+    """f[x_0, ..., x_k] elementwise over tensors that broadcast; ``floor`` is the rank tolerance."""
+    if len(points) == 1:
+        return function.value(points[0])
+    if len(points) == 2:
+        return function.first(points[0], points[1], floor)
+    # A divided difference is symmetric in its points: sorted, the recursion divides by the widest gap.
+    ordered = list(torch.stack(torch.broadcast_tensors(*points)).sort(0).values.unbind(0))
+    table = [function.first(a, b, floor) for a, b in itertools.pairwise(ordered)]
+    for level in range(2, len(points)):
+        table = [
+            _step(function, ordered[i : i + level + 1], table[i], table[i + 1]) for i in range(len(ordered) - level)
+        ]
     # A point on the numerical null space where the derivative is infinite contributes nothing.
     return torch.nan_to_num(table[0], nan=0.0, posinf=0.0, neginf=0.0)
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from spdnorm.linalg.tolerances import rank_tolerance
+
 
 @dataclass(frozen=True)
 class SpectralFunction(ABC):
@@ -187,9 +189,31 @@ class Absolute(SpectralFunction):
         return torch.where(torch.sign(a) == torch.sign(b), torch.sign(a), mixed)
 
 
+@dataclass(frozen=True)
+class PseudoInverseSqrt(SpectralFunction):
+    """x^-1/2 above the rank tolerance, 0 on the numerical null space; differentiated at constant rank."""
+
+    def value(self, x: Tensor) -> Tensor:  # noqa: D102
+        kept = x > rank_tolerance(x)
+        return torch.where(kept, torch.rsqrt(torch.where(kept, x, 1.0)), 0.0)
+
+    def taylor(self, x: Tensor, order: int) -> Tensor:  # noqa: D102
+        return Power(-0.5).taylor(x, order)
+
+    def first(self, a: Tensor, b: Tensor, floor: Tensor) -> Tensor:  # noqa: D102
+        high, low = torch.maximum(a, b), torch.minimum(a, b)
+        safe_high = torch.where(high > floor, high, 1.0)
+        root_high = torch.sqrt(safe_high)
+        root_low = torch.sqrt(torch.where(low > floor, low, 1.0))
+        regular = -1 / (root_high * root_low * (root_high + root_low))
+        mixed = 1 / (root_high * safe_high)
+        return torch.where(low > floor, regular, torch.where(high > floor, mixed, 0.0))
+
+
 LOG = Log()
 EXP = Exp()
 SQRT = Power(0.5)
 INV_SQRT = Power(-0.5)
 INVERSE = Power(-1.0)
+PSEUDO_INV_SQRT = PseudoInverseSqrt()
 ABS = Absolute()
