@@ -1,23 +1,33 @@
-"""Data sets: typed loaders, a registry, downloads, and the way from signals to SPD matrices."""
+"""Data sets: typed loaders, a registry, downloads, and the way from signals to SPD matrices.
 
-from . import bundled, cmu_mocap, eeg_simulator, mamem, ssvep_exoskeleton, synthetic
-from .cache import data_root
-from .covariance import covariance
-from .download import fetch, verify
-from .eeg_simulator import make_ssvep
-from .errors import (
-    ChecksumError,
-    CorruptDataError,
-    DatasetError,
-    DownloadError,
-    MissingDataError,
-    MissingExtraError,
-    StorageError,
-    UnknownDatasetError,
-)
-from .registry import DatasetInfo, RemoteFile, info, load, names, register
-from .synthetic import make_spd_classes
-from .types import MatrixDataset, SignalDataset
+Names are imported on first use, so that a process that only converts files never loads torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cache import data_root
+    from .covariances import covariance
+    from .download import fetch, verify
+    from .eeg_simulator import make_ssvep
+    from .errors import (
+        ChecksumError,
+        CorruptDataError,
+        DatasetError,
+        DownloadError,
+        MissingDataError,
+        MissingExtraError,
+        StorageError,
+        UnknownDatasetError,
+    )
+    from .registry import DatasetInfo, RemoteFile, info, load, names, register
+    from .report import composition, spectrum_report
+    from .splits import group_split, random_half
+    from .synthetic import make_spd_classes
+    from .types import MatrixDataset, SignalDataset
 
 __all__ = [
     "ChecksumError",
@@ -32,20 +42,50 @@ __all__ = [
     "SignalDataset",
     "StorageError",
     "UnknownDatasetError",
-    "bundled",
-    "cmu_mocap",
+    "composition",
     "covariance",
     "data_root",
-    "eeg_simulator",
     "fetch",
+    "group_split",
     "info",
     "load",
     "make_spd_classes",
     "make_ssvep",
-    "mamem",
     "names",
+    "random_half",
     "register",
-    "ssvep_exoskeleton",
-    "synthetic",
+    "spectrum_report",
     "verify",
 ]
+
+_HOME = {
+    name: module
+    for module, names_ in {
+        "cache": ("data_root",),
+        "covariances": ("covariance",),
+        "download": ("fetch", "verify"),
+        "eeg_simulator": ("make_ssvep",),
+        "errors": tuple(name for name in __all__ if name.endswith("Error")),
+        "registry": ("DatasetInfo", "RemoteFile", "info", "load", "names", "register"),
+        "report": ("composition", "spectrum_report"),
+        "splits": ("group_split", "random_half"),
+        "synthetic": ("make_spd_classes",),
+        "types": ("MatrixDataset", "SignalDataset"),
+    }.items()
+    for name in names_
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -24,9 +24,7 @@ CITATION = (
 N_FEATURES = 93
 
 
-def load_cmu_mocap(
-    root: Path, *, regularization: float = 0.0, dtype: str | np.dtype = "float32"
-) -> MatrixDataset:
+def load_cmu_mocap(root: Path, *, regularization: float = 0.0, dtype: str | np.dtype = "float32") -> MatrixDataset:
     """Load ``cmu_mocap/cov.npz``.
 
     Parameters
@@ -62,9 +60,7 @@ def load_cmu_mocap(
     checks.finite(triangles, what=f"{path}: x")
     recording = content["recording"]
     if len(recording) and not 0 <= recording.min() <= recording.max() < len(content["descriptions"]):
-        raise CorruptDataError(
-            f"{path}: recording numbers do not fit its {len(content['descriptions'])} descriptions"
-        )
+        raise CorruptDataError(f"{path}: recording numbers do not fit its {len(content['descriptions'])} descriptions")
     x = from_upper_triangle(triangles.astype(dtype, copy=False), n=N_FEATURES)
     if regularization:
         x += regularization * np.eye(N_FEATURES, dtype=x.dtype)

@@ -51,12 +51,9 @@ def fetch(
     by_hand = [file.name for file in files if not file.url and not (folder / file.name).is_file()]
     if by_hand or not info.files:
         shown = f" ({', '.join(by_hand)})" if by_hand else ""
-        raise MissingDataError(
-            f"{info.title} cannot be downloaded by this program{shown}. {info.instructions}"
-        )
+        raise MissingDataError(f"{info.title} cannot be downloaded by this program{shown}. {info.instructions}")
     return [
-        fetch_file(file, folder, progress=progress) if file.url else _check(folder / file.name, file)
-        for file in files
+        fetch_file(file, folder, progress=progress) if file.url else _check(folder / file.name, file) for file in files
     ]
 
 
@@ -85,9 +82,7 @@ def fetch_file(file: RemoteFile, folder: Path, *, progress: bool = True) -> Path
             transfer = _ResumingTransfer(folder / f".{file.name}.part", progress=progress)
             for attempt in (1, 2):
                 try:
-                    pooch.retrieve(
-                        file.url, f"sha256:{file.sha256}", fname=file.name, path=folder, downloader=transfer
-                    )
+                    pooch.retrieve(file.url, f"sha256:{file.sha256}", fname=file.name, path=folder, downloader=transfer)
                 except ValueError as error:
                     # Part of an older version may have been resumed: once more, from the start.
                     if transfer.resumed and attempt == 1:
@@ -157,9 +152,7 @@ class _ResumingTransfer:
             self._write(response, start, total)
         if total is not None and self.part.stat().st_size != total:
             got = self.part.stat().st_size
-            raise DownloadError(
-                f"{url}: the transfer stopped at {got} of {total} bytes; try again, it resumes"
-            )
+            raise DownloadError(f"{url}: the transfer stopped at {got} of {total} bytes; try again, it resumes")
         return None
 
     def _write(self, response: Any, start: int, total: int | None) -> None:

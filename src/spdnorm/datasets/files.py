@@ -30,8 +30,7 @@ def require_files(folder: Path, names: Iterable[str], *, title: str, instruction
     if missing:
         shown = ", ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
         raise MissingDataError(
-            f"{title}: {len(missing)} of {len(paths)} files are missing from {folder}: {shown}. "
-            f"{instructions}"
+            f"{title}: {len(missing)} of {len(paths)} files are missing from {folder}: {shown}. {instructions}"
         )
     return paths
 

@@ -15,15 +15,22 @@ from .files import read_mat, require_files
 from .registry import DatasetInfo, RemoteFile, register
 from .types import SignalDataset
 
-__all__ = ["CHANNELS", "FREQUENCIES", "SPLIT_OF_SESSION", "SUBJECTS", "load_mamem"]
+__all__ = ["CHANNELS", "CHANNELS_AS_LISTED", "FREQUENCIES", "SPLIT_OF_SESSION", "SUBJECTS", "load_mamem"]
 
 SUBJECTS = tuple(range(1, 12))
 FREQUENCIES = ("6.66 Hz", "7.50 Hz", "8.57 Hz", "10.00 Hz", "12.00 Hz")
 SAMPLING_RATE = 125.0
 
-#: The files name no channels; publications on this preprocessing list these eight, and that is taken as the
-#: order.
-CHANNELS = ("PO7", "PO3", "POz", "PO4", "PO8", "O1", "Oz", "O2")
+#: The files name no channels. These are the eight that publications on this preprocessing name, in the
+#: order of
+#: their electrode numbers (E97, E109, E116, E119, E126, E140, E150, E161), which the signals bear out: of
+#: all 40,320
+#: orders, this one and its mirror image give the strongest rank correlation between the channels' distance
+#: on the
+#: scalp and their correlation (-0.94 over all subjects); the order as listed in print gives -0.09.
+CHANNELS = ("PO7", "PO3", "O1", "POz", "Oz", "PO4", "O2", "PO8")
+#: The same eight as publications list them; not the order of the files.
+CHANNELS_AS_LISTED = ("PO7", "PO3", "POz", "PO4", "PO8", "O1", "Oz", "O2")
 
 #: The paper's protocol: sessions 1 to 3 train, 4 validates, 5 tests.
 SPLIT_OF_SESSION = {1: "train", 2: "train", 3: "train", 4: "validation", 5: "test"}

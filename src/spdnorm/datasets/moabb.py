@@ -87,7 +87,7 @@ def load_moabb(
             "All are listed on https://moabb.neurotechx.com/docs/dataset_summary.html"
         )
     band = {key: value for key, value in (("fmin", fmin), ("fmax", fmax)) if value is not None}
-    with _download_folder(root / "moabb"):
+    with download_folder(root / "moabb"):
         return from_moabb(
             factory(),
             name=f"moabb:{name}",
@@ -149,7 +149,7 @@ def require_dataset_list() -> list[type]:
 
 
 @contextmanager
-def _download_folder(folder: Path) -> Iterator[None]:
+def download_folder(folder: Path) -> Iterator[None]:
     """Point MOABB at ``folder`` for the time of a call, unless the user has chosen a folder for MNE's data."""
     mne = require("mne", extra="eeg", purpose="MOABB data sets")
     if mne.get_config("MNE_DATA"):

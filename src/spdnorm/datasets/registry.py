@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,6 +71,25 @@ class DatasetInfo:
 
 
 _REGISTRY: dict[str, DatasetInfo] = {}
+#: The modules that register this package's data sets, imported when the registry is first asked.
+_MODULES = (
+    "bundled",
+    "cmu_mocap",
+    "eeg_simulator",
+    "hdm05",
+    "hdm05_raw",
+    "mamem",
+    "mamem_raw",
+    "ntu",
+    "ssvep_exoskeleton",
+    "synthetic",
+)
+
+
+def _known() -> dict[str, DatasetInfo]:
+    for module in _MODULES:
+        import_module(f"{__package__}.{module}")
+    return _REGISTRY
 
 
 def register(entry: DatasetInfo) -> DatasetInfo:
@@ -82,7 +102,7 @@ def register(entry: DatasetInfo) -> DatasetInfo:
 
 def names() -> list[str]:
     """Return the registered names, sorted."""
-    return sorted(_REGISTRY)
+    return sorted(_known())
 
 
 def info(name: str) -> DatasetInfo:
@@ -92,19 +112,16 @@ def info(name: str) -> DatasetInfo:
 
         return moabb_info(name.partition(":")[2])
     key = name.lower().replace("_", "-")
-    if key not in _REGISTRY:
+    if key not in _known():
         close = get_close_matches(key, _REGISTRY, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise UnknownDatasetError(
-            f"no data set is named {name!r}.{hint} Known: {', '.join(names())}; "
-            "and moabb:NAME for any MOABB data set"
+            f"no data set is named {name!r}.{hint} Known: {', '.join(names())}; and moabb:NAME for any MOABB data set"
         )
     return _REGISTRY[key]
 
 
-def load(
-    name: str, data_dir: str | os.PathLike[str] | None = None, **options: Any
-) -> SignalDataset | MatrixDataset:
+def load(name: str, data_dir: str | os.PathLike[str] | None = None, **options: Any) -> SignalDataset | MatrixDataset:
     """Load a data set by name.
 
     Parameters

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 
 from . import checks
-from .covariance import CovarianceOptions, covariance
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["Dataset", "MatrixDataset", "SignalDataset"]
 
@@ -109,6 +110,8 @@ class Dataset:
         self, *, dtype: torch.dtype | None = None, device: torch.device | str | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return ``(x, y)`` as tensors; ``dtype`` defaults to torch's default floating dtype."""
+        import torch
+
         dtype = dtype or torch.get_default_dtype()
         x = torch.as_tensor(np.ascontiguousarray(self.x)).to(device=device, dtype=dtype)
         return x, torch.as_tensor(self.y, dtype=torch.int64, device=device)
@@ -156,7 +159,9 @@ class SignalDataset(Dataset):
         return int(self.x.shape[2])
 
     def to_spd(self, *, dtype: np.dtype | str | None = None, **options: Any) -> MatrixDataset:
-        """Return one covariance matrix for each signal; ``options`` as in :func:`~.covariance.covariance`."""
+        """Return one covariance matrix for each signal; ``options`` as in :func:`~.covariances.covariance`."""
+        from .covariances import CovarianceOptions, covariance
+
         chosen = CovarianceOptions(**options)
         matrices = covariance(self.x, lengths=self.lengths, dtype=dtype, **options)
         return MatrixDataset(

@@ -8,10 +8,12 @@ estimation", IEEE Trans. Signal Processing 58 (2010).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["CovarianceOptions", "covariance"]
 
@@ -65,9 +67,7 @@ def covariance(x: np.ndarray, *, lengths: Any = None, dtype: Any = None, **optio
 
 
 @overload
-def covariance(
-    x: torch.Tensor, *, lengths: Any = None, dtype: Any = None, **options: Any
-) -> torch.Tensor: ...
+def covariance(x: torch.Tensor, *, lengths: Any = None, dtype: Any = None, **options: Any) -> torch.Tensor: ...
 
 
 def covariance(
@@ -91,8 +91,12 @@ def covariance(
     ndarray or tensor as ``x``, shape (N, channels, channels)
         Exactly symmetric.
     """
+    import torch
+
+    from .covariance_kernel import covariance_batch, float_dtype
+
     chosen = CovarianceOptions(**options)
-    work = _float_dtype(x.dtype if dtype is None else dtype)
+    work = float_dtype(x.dtype if dtype is None else dtype)
     if x.ndim != 3:
         raise ValueError(f"x has shape {tuple(x.shape)}, expected (samples, channels, times)")
     count, channels, times = x.shape
@@ -107,59 +111,8 @@ def covariance(
         # Only a chunk is copied and converted at a time: x may be a memory map larger than memory.
         signals = x[part] if isinstance(x, torch.Tensor) else torch.from_numpy(_native_copy(x[part]))
         masked = None if lengths is None else ell[part]
-        result[part] = _covariance_batch(signals.to(work), ell[part].to(work), masked, chosen)
+        result[part] = covariance_batch(signals.to(work), ell[part].to(work), masked, chosen)
     return result if isinstance(x, torch.Tensor) else result.numpy()
-
-
-def _covariance_batch(
-    x: torch.Tensor, ell: torch.Tensor, mask_lengths: torch.Tensor | None, options: CovarianceOptions
-) -> torch.Tensor:
-    count = ell[:, None, None]
-    if mask_lengths is not None:
-        mask = torch.arange(x.shape[-1], device=x.device) < mask_lengths[:, None, None]
-        x = torch.where(mask, x, 0)
-        if options.center:
-            x = torch.where(mask, x - x.sum(-1, keepdim=True) / count, 0)
-    elif options.center:
-        x = x - x.mean(-1, keepdim=True)
-    ddof = 0 if isinstance(options.shrinkage, str) else options.ddof
-    s = x @ x.mT / (count - ddof)
-    s = (s + s.mT) / 2
-    n = s.shape[-1]
-    eye = torch.eye(n, dtype=s.dtype, device=s.device)
-    trace = s.diagonal(dim1=-2, dim2=-1).sum(-1)[:, None, None]
-    if options.shrinkage is not None:
-        weight = _shrinkage_weight(options.shrinkage, x, s, trace, count)
-        s = (1 - weight) * s + weight * trace / n * eye
-    if options.normalize == "trace":
-        if (trace <= 0).any():
-            bad = int(torch.nonzero(trace.flatten() <= 0)[0])
-            raise ValueError(
-                f"normalize='trace': sample {bad} of x is constant, so its covariance has trace 0"
-            )
-        s = s / trace
-    return s + options.regularization * eye if options.regularization else s
-
-
-def _shrinkage_weight(
-    shrinkage: Shrinkage, x: torch.Tensor, s: torch.Tensor, trace: torch.Tensor, count: torch.Tensor
-) -> torch.Tensor | float:
-    if not isinstance(shrinkage, str):
-        return float(shrinkage)
-    n = s.shape[-1]
-    square = (s * s).sum((-2, -1), keepdim=True)
-    mu2 = trace * trace / n
-    if shrinkage == "oas":
-        # Eq. 23 of Chen et al. in the form that drops its 1 - 2/n terms, as scikit-learn's OAS does.
-        a = square / n**2
-        m = (trace / n) ** 2
-        denominator = (count + 1) * (a - m / n)
-        return torch.where(denominator > 0, (a + m) / denominator, 1).clamp(max=1)
-    # Mean squared distance of the one-sample estimates x_t x_t' from S, over T: the error of S itself.
-    energy = (x * x).sum(-2, keepdim=True)
-    error = ((energy * energy).sum(-1, keepdim=True) / count - square) / count
-    spread = square - mu2
-    return torch.where(spread > 0, torch.minimum(error, spread) / spread, 0).clamp(min=0)
 
 
 def _check_lengths(ell: torch.Tensor, *, count: int, times: int, options: CovarianceOptions) -> None:
@@ -171,14 +124,6 @@ def _check_lengths(ell: torch.Tensor, *, count: int, times: int, options: Covari
             f"lengths run from {int(ell.min())} to {int(ell.max())}; a covariance with ddof={options.ddof} "
             f"needs {least} to {times} time samples"
         )
-
-
-def _float_dtype(dtype: Any) -> torch.dtype:
-    if not isinstance(dtype, torch.dtype):
-        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        found = getattr(torch, name, None)
-        dtype = found if isinstance(found, torch.dtype) else torch.float32
-    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
 
 
 def _native_copy(x: np.ndarray) -> np.ndarray:

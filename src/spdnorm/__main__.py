@@ -1,0 +1,5 @@
+"""``python -m spdnorm``."""
+
+from spdnorm.cli import main
+
+main()

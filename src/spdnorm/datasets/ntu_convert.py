@@ -1,0 +1,205 @@
+"""One-time conversion of ``.skeleton`` files to one memory-mapped array.
+
+Streamed: a worker holds one file's text at a time (a few megabytes), the array is written through the page
+cache,
+and what is in flight is bounded, so memory does not grow with the number of files. Resumable: row i belongs
+to file
+i, and ``status.npy`` says which rows are done; a killed conversion continues where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+
+import numpy as np
+
+from .cache import atomic_file, free_space, storage_errors
+from .errors import CorruptDataError, MissingDataError, StorageError
+from .extras import require
+from .ntu_names import damaged_samples, parse_name
+from .skeleton import N_JOINTS, main_body, read_skeleton
+
+__all__ = ["DAMAGED", "DONE", "FAILED", "MAX_FRAMES", "PENDING", "convert", "open_converted"]
+
+#: The longest recording of NTU RGB+D has 300 frames.
+MAX_FRAMES = 300
+PENDING, DONE, DAMAGED, FAILED = range(4)
+_CHUNK = 16
+_N_CHANNELS = 3 * N_JOINTS
+
+
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    workers: int = 2,
+    max_frames: int = MAX_FRAMES,
+    progress: bool = True,
+    restart: bool = False,
+) -> Path:
+    """Convert every ``.skeleton`` file under ``source`` (searched recursively).
+
+    Parameters
+    ----------
+    source : Path
+        Folder of the unpacked release.
+    target : Path
+        Folder to write: ``signals.npy`` (N, 75, max_frames) float32, the main body's joints as x, y, z
+        joint by
+        joint; ``lengths.npy``; ``status.npy``; ``files.json``, and ``failures.json`` once all is done.
+    workers : int
+        Processes; 1 works in this one. A script that calls this with more needs the usual
+        ``if __name__ == "__main__":``.
+    max_frames : int
+        Longer recordings are failures.
+    progress : bool
+        Show a bar (on a terminal).
+    restart : bool
+        Forget an unfinished conversion and begin again.
+
+    Returns
+    -------
+    Path
+        ``target``. Files that could not be read are listed with the reason in ``failures.json``.
+    """
+    names = _list_files(source)
+    with storage_errors(target):
+        target.mkdir(parents=True, exist_ok=True)
+        status = _prepare(target, names, max_frames, restart=restart)
+        todo = np.flatnonzero(np.isin(status, (PENDING, FAILED)))
+        failures: dict[str, str] = {}
+        tqdm = require("tqdm", extra="data", purpose="the progress bar")
+        bar = tqdm.tqdm(
+            total=len(names), initial=len(names) - len(todo), unit="file", disable=None if progress else True
+        )
+        with bar:
+            for rows, codes, problems in _run(source, target, names, todo, workers, max_frames):
+                status[rows] = codes
+                failures.update(problems)
+                bar.update(len(rows))
+        status.flush()
+        with atomic_file(target / "failures.json") as stream:
+            stream.write(json.dumps(failures, indent=1).encode())
+    return target
+
+
+def open_converted(target: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return ``(signals, lengths, names)`` of the samples that were converted; ``signals`` stays on disk.
+
+    Returns a memory map (N, 75, max_frames) over all files, the lengths (0 for damaged or unreadable
+    samples) and
+    the names without suffix.
+    """
+    listing = target / "files.json"
+    if not listing.is_file():
+        raise MissingDataError(f"{target} holds no conversion; run `spdnorm data prepare ntu` first")
+    names = json.loads(listing.read_text())["files"]
+    status = _load(target / "status.npy", (len(names),))
+    if (status == PENDING).any():
+        done = int((status != PENDING).sum())
+        raise MissingDataError(
+            f"the conversion in {target} is not finished ({done} of {len(names)} files); "
+            "run `spdnorm data prepare ntu` again: it resumes"
+        )
+    signals = _load(target / "signals.npy", (len(names), _N_CHANNELS, None))
+    lengths = np.where(status == DONE, _load(target / "lengths.npy", (len(names),)), 0)
+    return signals, lengths, [Path(name).name.removesuffix(".skeleton") for name in names]
+
+
+def _list_files(source: Path) -> list[str]:
+    if not source.is_dir():
+        raise MissingDataError(f"there is no folder {source} to take .skeleton files from")
+    names = sorted(str(path.relative_to(source)) for path in source.rglob("*.skeleton"))
+    if not names:
+        raise MissingDataError(f"{source} holds no .skeleton files")
+    for name in names:
+        parse_name(Path(name).name)
+    return names
+
+
+def _prepare(target: Path, names: list[str], max_frames: int, *, restart: bool) -> np.memmap:
+    listing = target / "files.json"
+    description = {"files": names, "max_frames": max_frames}
+    if listing.is_file() and not restart:
+        if json.loads(listing.read_text()) != description:
+            raise MissingDataError(
+                f"{target} holds a conversion of other files (or with another max_frames); give another target, "
+                "or restart=True (--restart) to replace it"
+            )
+        return np.load(target / "status.npy", mmap_mode="r+", allow_pickle=False)
+    listing.unlink(missing_ok=True)
+    (target / "failures.json").unlink(missing_ok=True)
+    needed = len(names) * _N_CHANNELS * max_frames * 4
+    if free_space(target) < needed:
+        raise StorageError(
+            f"the conversion of {len(names)} files may need {needed / 1e9:.2f} GB and {target} has "
+            f"{free_space(target) / 1e9:.2f} GB free; choose another target"
+        )
+    shapes = {"signals": (len(names), _N_CHANNELS, max_frames), "lengths": (len(names),), "status": (len(names),)}
+    types = {"signals": np.float32, "lengths": np.int32, "status": np.uint8}
+    for key, shape in shapes.items():
+        # A sparse file: space is taken as rows are written.
+        np.lib.format.open_memmap(target / f"{key}.npy", mode="w+", dtype=types[key], shape=shape).flush()
+    status: np.memmap = np.load(target / "status.npy", mmap_mode="r+", allow_pickle=False)
+    damaged = damaged_samples()
+    status[:] = [DAMAGED if Path(name).stem in damaged else PENDING for name in names]
+    with atomic_file(listing) as stream:
+        stream.write(json.dumps(description).encode())
+    return status
+
+
+_Result = tuple[np.ndarray, np.ndarray, dict[str, str]]
+
+
+def _run(
+    source: Path, target: Path, names: list[str], todo: np.ndarray, workers: int, max_frames: int
+) -> Iterator[_Result]:
+    chunks = [todo[start : start + _CHUNK] for start in range(0, len(todo), _CHUNK)]
+    tasks = ((source, target, rows, [names[row] for row in rows], max_frames) for rows in chunks)
+    if workers <= 1:
+        yield from (_convert_chunk(*task) for task in tasks)
+        return
+    # A fork server and not a fork: the caller may hold threads and the weight of other libraries.
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        running: set[Future[_Result]] = set()
+        for task in tasks:
+            running.add(pool.submit(_convert_chunk, *task))
+            if len(running) >= 4 * workers:
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in finished)
+        yield from (future.result() for future in running)
+
+
+def _convert_chunk(source: Path, target: Path, rows: np.ndarray, names: list[str], max_frames: int) -> _Result:
+    signals = np.load(target / "signals.npy", mmap_mode="r+", allow_pickle=False)
+    lengths = np.load(target / "lengths.npy", mmap_mode="r+", allow_pickle=False)
+    codes = np.full(len(rows), DONE, dtype=np.uint8)
+    problems: dict[str, str] = {}
+    for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
+        try:
+            _, bodies = read_skeleton(source / name)
+            joints = main_body(bodies).joints
+            if len(joints) > max_frames:
+                raise CorruptDataError(f"{name}: {len(joints)} frames, more than max_frames={max_frames}")
+        except CorruptDataError as error:
+            codes[k] = FAILED
+            problems[name] = str(error)
+            continue
+        signals[row, :, : len(joints)] = joints.reshape(len(joints), _N_CHANNELS).T
+        lengths[row] = len(joints)
+    return rows, codes, problems
+
+
+def _load(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise CorruptDataError(f"{path} cannot be read ({error}); convert again with restart=True") from error
+    if len(array.shape) != len(shape) or any(w not in (None, h) for w, h in zip(shape, array.shape, strict=True)):
+        raise CorruptDataError(f"{path} has shape {array.shape}, expected {shape}; convert again with restart=True")
+    return array
