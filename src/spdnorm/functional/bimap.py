@@ -1,0 +1,29 @@
+"""The bilinear map of SPDNet (Huang and Van Gool 2017, Eq. (1))."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from spdnorm.linalg import congruence, full_precision
+
+
+@full_precision
+def bimap(x: Tensor, weight: Tensor) -> Tensor:
+    """W X W^T.
+
+    Parameters
+    ----------
+    x : Tensor, shape (..., n, n)
+    weight : Tensor, shape (m, n), or (channels, m, n) for ``x`` of shape (..., channels, n, n)
+        With orthonormal rows it keeps the spectrum of X within its bounds.
+
+    Returns
+    -------
+    Tensor, shape (..., m, m), symmetric to the last bit
+    """
+    if x.shape[-1] != weight.shape[-1]:
+        raise ValueError(
+            f"`x` must hold matrices of size {weight.shape[-1]} to match `weight` {tuple(weight.shape)}, "
+            f"got shape {tuple(x.shape)}"
+        )
+    return congruence(weight, x)

@@ -1,0 +1,71 @@
+"""How a network's normalisation is named: a registered name, a factory, or one of them for each layer."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+#: A name of :func:`spdnorm.nn.norm_layer`, a class or function ``f(num_features, **options)``, or None.
+NormSpec = str | Callable[..., nn.Module] | None
+
+
+def make_norm(
+    spec: NormSpec,
+    num_features: int,
+    *,
+    options: Mapping[str, Any] | None = None,
+    channels: int | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> nn.Module:
+    """One normalisation layer for matrices of this size."""
+    options = dict(options or {})
+    if spec is None or spec == "none":
+        return nn.Identity()
+    if isinstance(spec, nn.Module):
+        raise TypeError(
+            f"`norm` must build a layer for each place, got an instance of {type(spec).__name__}: pass its class or "
+            "a function of `num_features`"
+        )
+    if isinstance(spec, str):
+        from spdnorm.nn import norm_layer
+
+        return norm_layer(spec, num_features, channels=channels, device=device, dtype=dtype, **options)
+    if callable(spec):
+        return spec(num_features, **options).to(device=device, dtype=dtype)
+    raise TypeError(f"`norm` must be a name, a callable, None or a list of these, got {spec!r}")
+
+
+def make_norms(
+    spec: NormSpec | Sequence[NormSpec],
+    sizes: Sequence[int],
+    *,
+    options: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
+    channels: int | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> list[nn.Module]:
+    """The normalisations of a network, one for each matrix size in ``sizes``."""
+    specs: list[Any] = list(spec) if isinstance(spec, list | tuple) else [spec] * len(sizes)
+    each: list[Any] = list(options) if isinstance(options, list | tuple) else [options] * len(sizes)
+    for name, given in (("norm", specs), ("norm_options", each)):
+        if len(given) != len(sizes):
+            raise ValueError(f"`{name}` must have one entry for each of the {len(sizes)} layers, got {len(given)}")
+    return [
+        make_norm(s, n, options=o, channels=channels, device=device, dtype=dtype)
+        for s, n, o in zip(specs, sizes, each, strict=True)
+    ]
+
+
+def takes_domains(norm: nn.Module) -> bool:
+    """Whether a layer is called as ``norm(x, domains)``."""
+    return "domains" in inspect.signature(norm.forward).parameters
+
+
+def apply_norm(norm: nn.Module, x: Tensor, domains: Tensor | None) -> Tensor:
+    """Call a normalisation, with the domain of each sample where it asks for it."""
+    return norm(x, domains) if domains is not None and takes_domains(norm) else norm(x)
