@@ -85,6 +85,7 @@ class AffineInvariant(Metric):
     def _mean_step(self, mean: Tensor, xs: Tensor, average: Average, *, safe: bool) -> tuple[Tensor, Tensor]:
         root, inverse_root = sqrt_and_inverse(mean)
         whitened = spectrum(congruence(inverse_root, xs))
+        whitened.check(LOG, "x")
         tangent = average(whitened.apply(LOG))
         residual = torch.linalg.matrix_norm(tangent) / mean.shape[-1] ** 0.5
         if safe:

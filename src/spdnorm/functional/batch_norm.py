@@ -1,0 +1,170 @@
+"""Riemannian batch normalisation, written once for all metrics.
+
+Shaped like :func:`torch.nn.functional.batch_norm`: stateless, running buffers updated in place. A
+:class:`~spdnorm.functional.kernels.NormKernel` supplies what depends on the metric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from spdnorm.functional.kernels import NormKernel
+from spdnorm.functional.layout import check_like, to_batch
+from spdnorm.geometry import Average, plain_average
+from spdnorm.linalg import clampm, full_precision
+from spdnorm.stats import update_average, write
+
+
+class Statistics(NamedTuple):
+    """Barycentre (..., n, n), in the kernel's space, and variance (...)."""
+
+    mean: Tensor
+    variance: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a method does besides its metric.
+
+    Attributes
+    ----------
+    control_variance : bool
+        Divide deviations by the standard deviation.
+    stats_grad : bool
+        Let gradients flow through the batch's statistics.
+    mean_iterations : int or None
+        Fixed-point steps towards the barycentre; None goes on to convergence.
+    eps : float
+        Added to the variance.
+    floor : float or None
+        Raise eigenvalues of the input to ``floor`` first, for metrics without singular points.
+    average : Average
+        How samples are averaged; an all-reduced average synchronises processes.
+    """
+
+    control_variance: bool = True
+    stats_grad: bool = True
+    mean_iterations: int | None = 1
+    eps: float = 1e-5
+    floor: float | None = None
+    average: Average = plain_average
+
+
+def batch_statistics(y: Tensor, kernel: NormKernel[Any], options: Options) -> tuple[Statistics, Any]:
+    """Statistics of a batch in the kernel's space, and the deviations from its mean."""
+    source = y if options.stats_grad else y.detach()
+    mean = kernel.mean(source, options.average, options.mean_iterations)
+    deviation = kernel.deviation(y, mean)
+    if not options.control_variance:
+        return Statistics(mean, y.new_ones(mean.shape[:-2])), deviation
+    squared = kernel.squared_norm(deviation)
+    variance = options.average(squared if options.stats_grad else squared.detach())
+    return Statistics(mean, variance), deviation
+
+
+def running_statistics(kernel: NormKernel[Any], running_mean: Tensor, running_var: Tensor | None) -> Statistics:
+    """Buffers as statistics in the kernel's space."""
+    mean = kernel.load(running_mean)
+    return Statistics(mean, mean.new_ones(mean.shape[:-2]) if running_var is None else running_var)
+
+
+@torch.no_grad()
+def update_running(
+    kernel: NormKernel[Any],
+    running_mean: Tensor,
+    running_var: Tensor | None,
+    batch: Statistics,
+    momentum: float | Tensor,
+) -> None:
+    """Move the buffers towards the batch: the mean along the geodesic, the variance linearly (paper, Alg. 1)."""
+    old = kernel.load(running_mean)
+    t = torch.as_tensor(momentum, dtype=old.dtype, device=old.device)
+    write(running_mean, kernel.store(kernel.interpolate(old, batch.mean.detach(), t)))
+    if running_var is not None:
+        update_average(running_var, batch.variance, momentum)
+
+
+def rebuild(
+    kernel: NormKernel[Any],
+    deviation: Any,
+    variance: Tensor,
+    *,
+    bias: Tensor | None,
+    scale: Tensor | None,
+    options: Options,
+) -> Tensor:
+    """Deviations -> normalised points: scale by s / sqrt(variance + eps), move to the bias, leave the space."""
+    factor = None
+    if options.control_variance:
+        factor = torch.rsqrt(variance + options.eps)
+        factor = (factor if scale is None else scale * factor)[..., None, None]
+    elif scale is not None:
+        factor = scale[..., None, None]
+    centre = None if bias is None else kernel.enter(bias)
+    return kernel.leave(kernel.rebuild(deviation, factor, centre))
+
+
+@full_precision
+def riemannian_batch_norm(
+    x: Tensor,
+    kernel: NormKernel[Any],
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    *,
+    bias: Tensor | None = None,
+    scale: Tensor | None = None,
+    training: bool = False,
+    momentum: float | Tensor = 0.1,
+    channels: int | None = None,
+    options: Options | None = None,
+) -> Tensor:
+    """Normalise a batch of SPD matrices under the metric of ``kernel``.
+
+    Parameters
+    ----------
+    x : Tensor, shape (N, n, n), or (N, C, n, n)
+        Statistics are taken over all leading axes, or per channel with ``channels=C``.
+    kernel : NormKernel
+    running_mean, running_var : Tensor, shapes (n, n) and () or (C, n, n) and (C,), optional
+        Updated in place in training; used in evaluation, where the batch's own statistics serve if they are absent.
+    bias : Tensor, shape (n, n) or (C, n, n), optional
+        The barycentre of the output; the identity by default.
+    scale : Tensor, shape () or (C,), optional
+        The standard deviation of the output; 1 by default.
+    training : bool
+    momentum : float or Tensor
+        Weight of the batch in the running statistics.
+    channels : int, optional
+    options : Options, optional
+
+    Returns
+    -------
+    Tensor, of the shape of ``x``
+        An empty batch comes back as it is and leaves the buffers alone. A single sample in training has
+        variance 0 and comes back as the bias.
+    """
+    options = options or Options()
+    batch = to_batch(x, channels)
+    lead = () if channels is None else (channels,)
+    for name, value in (("running_mean", running_mean), ("bias", bias)):
+        check_like(name, value, batch, (*lead, *batch.shape[-2:]))
+    for name, value in (("running_var", running_var), ("scale", scale)):
+        check_like(name, value, batch, lead)
+    if batch.shape[0] == 0:
+        return x.clone()
+    if options.floor is not None:
+        batch = clampm(batch, options.floor)
+    y = kernel.enter(batch)
+    if training or running_mean is None:
+        statistics, deviation = batch_statistics(y, kernel, options)
+        if training and running_mean is not None:
+            update_running(kernel, running_mean, running_var, statistics, momentum)
+    else:
+        statistics = running_statistics(kernel, running_mean, running_var)
+        deviation = kernel.deviation(y, statistics.mean)
+    out = rebuild(kernel, deviation, statistics.variance, bias=bias, scale=scale, options=options)
+    return out.reshape(x.shape)

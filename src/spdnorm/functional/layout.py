@@ -1,0 +1,35 @@
+"""Shapes of batch-norm inputs: samples first, an optional channel axis, matrices last."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from spdnorm.linalg import check_square, check_symmetric
+
+
+def to_batch(x: Tensor, channels: int | None) -> Tensor:
+    """(..., n, n) -> (N, n, n), or (N, C, n, n) with ``channels=C``; a view where possible."""
+    check_square(x, "x")
+    check_symmetric(x, "x")
+    if x.dim() < 3:
+        raise ValueError(f"`x` must have shape (N, n, n) or (N, C, n, n), got {tuple(x.shape)}: add a batch axis")
+    n = x.shape[-1]
+    if channels is None:
+        return x.reshape(-1, n, n) if x.dim() != 3 else x
+    if x.dim() < 4 or x.shape[-3] != channels:
+        raise ValueError(f"`x` must have shape (N, {channels}, n, n) with channels={channels}, got {tuple(x.shape)}")
+    return x.reshape(-1, channels, n, n) if x.dim() != 4 else x
+
+
+def check_like(name: str, value: Tensor | None, x: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise unless a parameter or buffer has this shape and lives where ``x`` does, in its dtype."""
+    if value is None:
+        return
+    if tuple(value.shape) != shape:
+        raise ValueError(f"`{name}` must have shape {shape} to match `x`, got {tuple(value.shape)}")
+    if value.dtype != x.dtype:
+        raise TypeError(
+            f"`x` is {x.dtype} and `{name}` is {value.dtype}: call .to({value.dtype}) on x, or on the layer"
+        )
+    if value.device != x.device:
+        raise ValueError(f"`x` is on {x.device} and `{name}` on {value.device}: move one to the other")

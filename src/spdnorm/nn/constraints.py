@@ -1,0 +1,66 @@
+"""Keeping parameters positive definite.
+
+By default through torch parametrizations, with which any torch optimiser works; on request as geoopt manifold
+parameters for Riemannian optimisers.
+"""
+
+from __future__ import annotations
+
+import geoopt
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from spdnorm.linalg import EXP, LOG, matrix_function, symmetrize
+
+
+class SPDExponential(nn.Module):
+    """X = exp(S) with S symmetric: every real matrix parametrises an SPD one, the zero matrix the identity.
+
+    The update of S is isotropic about the identity, and no step, however long, leaves the cone.
+    """
+
+    def forward(self, s: Tensor) -> Tensor:
+        """(..., n, n) -> SPD (..., n, n)."""
+        return matrix_function(symmetrize(s), EXP)
+
+    def right_inverse(self, x: Tensor) -> Tensor:
+        """The logarithm, for assignment: ``layer.bias = some_spd_matrix``."""
+        return matrix_function(symmetrize(x), LOG)
+
+
+def register_spd(
+    module: nn.Module,
+    name: str,
+    initial: Tensor,
+    *,
+    parametrized: bool = True,
+    manifold: geoopt.Manifold | None = None,
+) -> None:
+    """Add an SPD parameter to ``module``.
+
+    Parameters
+    ----------
+    module : Module
+    name : str
+    initial : Tensor, shape (..., n, n)
+    parametrized : bool
+        As exp of a free symmetric matrix (any optimiser), or else as a geoopt ``ManifoldParameter``.
+    manifold : geoopt.Manifold, optional
+        For ``parametrized=False``; the affine-invariant ``geoopt.SymmetricPositiveDefinite()`` by default.
+    """
+    if parametrized:
+        setattr(module, name, nn.Parameter(initial))
+        parametrize.register_parametrization(module, name, SPDExponential())
+        return
+    manifold = manifold or geoopt.SymmetricPositiveDefinite()
+    setattr(module, name, geoopt.ManifoldParameter(initial, manifold=manifold))
+
+
+@torch.no_grad()
+def assign(module: nn.Module, name: str, value: Tensor) -> None:
+    """Set a constrained or plain parameter to ``value`` without replacing it."""
+    if parametrize.is_parametrized(module, name):
+        setattr(module, name, value)
+    else:
+        getattr(module, name).copy_(value)

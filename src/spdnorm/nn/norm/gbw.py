@@ -1,0 +1,141 @@
+"""GBWBN and BWBN as layers (paper, Alg. 1)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from spdnorm.functional import gbw_batch_norm
+from spdnorm.functional.gbw import gbw_kernel
+from spdnorm.functional.kernels import NormKernel
+from spdnorm.functional.reference import reference_gbw_batch_norm
+from spdnorm.nn.norm.base import RiemannianBatchNorm
+
+
+class GBWBatchNorm(RiemannianBatchNorm):
+    """Batch normalisation under the learnable, power-deformed generalised Bures-Wasserstein metric.
+
+    Parameters
+    ----------
+    num_features : int
+        Matrix size n.
+    theta : float
+        Power of the deformation, not 0; 1 is the plain metric, towards 0 it becomes log-Euclidean.
+    learn_metric : bool
+        Learn the metric parameter M; without it M = I (BWBN).
+    learn_theta : bool
+        Learn theta, from the given start.
+    variant : "paper" or "reference"
+        The paper's equations, or its released script (:mod:`spdnorm.functional.reference`).
+    bias_target : "deformed" or "raw"
+        In the reference variant, where the last transport goes ("raw": the script of RResNet).
+    **options
+        Those of :class:`RiemannianBatchNorm`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import GBWBatchNorm
+    >>> layer = GBWBatchNorm(4, theta=0.5, dtype=torch.float64)
+    >>> layer(random_spd(4, 10)).shape
+    torch.Size([10, 4, 4])
+    """
+
+    metric: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        theta: float = 1.0,
+        learn_metric: bool = True,
+        learn_theta: bool = False,
+        variant: Literal["paper", "reference"] = "paper",
+        bias_target: Literal["deformed", "raw"] = "deformed",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        if theta == 0:
+            raise ValueError("`theta` must not be 0: the limit theta -> 0 is LieBatchNorm(metric='lem')")
+        if variant not in ("paper", "reference"):
+            raise ValueError(f"`variant` must be 'paper' or 'reference', got {variant!r}")
+        if bias_target not in ("deformed", "raw") or (bias_target == "raw" and variant == "paper"):
+            raise ValueError(
+                f"`bias_target` must be 'deformed', or 'raw' with variant='reference', got {bias_target!r}"
+            )
+        if learn_theta and variant == "reference":
+            raise ValueError("`learn_theta` goes with variant='paper' only")
+        super().__init__(num_features, device=device, dtype=dtype, **options)
+        self._initial_theta = float(theta)
+        self.theta: float | Tensor
+        if learn_theta:
+            self.theta = nn.Parameter(torch.tensor(float(theta), device=device, dtype=dtype))
+        else:
+            self.theta = float(theta)
+        self.variant = variant
+        self.bias_target = bias_target
+        self.learn_metric = learn_metric
+        if learn_metric:
+            self._register_spd("metric", {"device": device, "dtype": dtype})
+        else:
+            self.register_parameter("metric", None)
+
+    def _spd_parameters(self) -> list[str]:
+        return super()._spd_parameters() + (["metric"] if self.learn_metric else [])
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Reset statistics and parameters, a learned theta to its start."""
+        super().reset_parameters()
+        if isinstance(self.theta, nn.Parameter):
+            self.theta.fill_(self._initial_theta)
+
+    def kernel(self) -> NormKernel[Any]:
+        """The kernel under the current metric."""
+        return gbw_kernel(self.metric, self.theta)
+
+    def _normalize(
+        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+    ) -> Tensor:
+        shared: dict[str, Any] = {
+            "metric": self.metric,
+            "scale": self.scale,
+            "theta": self.theta,
+            "eps": self.eps,
+            "training": training,
+            "momentum": momentum,
+        }
+        if self.variant == "reference":
+            return reference_gbw_batch_norm(
+                x,
+                mean,
+                var,
+                bias=self.bias,
+                mean_iterations=self.mean_iterations,
+                channels=self.channels,
+                bias_target=self.bias_target,
+                **shared,
+            )
+        return gbw_batch_norm(x, mean, var, **shared, **self._common())
+
+    def extra_repr(self) -> str:
+        """Arguments that differ between layers."""
+        parts = [super().extra_repr(), f"theta={float(self.theta):g}"]
+        if not self.learn_metric:
+            parts.append("learn_metric=False")
+        if self.variant != "paper":
+            parts.append(f"variant={self.variant!r}")
+        return ", ".join(parts)
+
+
+class BWBatchNorm(GBWBatchNorm):
+    """Batch normalisation under the (power-deformed) Bures-Wasserstein metric: :class:`GBWBatchNorm` with M = I."""
+
+    def __init__(self, num_features: int, **options: Any) -> None:
+        if options.pop("learn_metric", False):
+            raise ValueError("BWBatchNorm has no metric parameter: use GBWBatchNorm")
+        super().__init__(num_features, learn_metric=False, **options)

@@ -1,0 +1,35 @@
+"""Running statistics: buffers of fixed shape, updated in place.
+
+In place, because a buffer that is replaced by a new tensor breaks ``state_dict`` round trips, views and shared memory.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+@torch.no_grad()
+def write(buffer: Tensor, value: Tensor) -> None:
+    """Copy ``value`` into ``buffer`` (shapes equal up to broadcasting), in the buffer's dtype."""
+    buffer.copy_(value.detach())
+
+
+@torch.no_grad()
+def update_average(buffer: Tensor, value: Tensor, momentum: float | Tensor) -> None:
+    """``buffer <- (1 - momentum) buffer + momentum value`` (paper, Alg. 1)."""
+    buffer.mul_(1 - momentum).add_(momentum * value.detach().to(buffer.dtype))
+
+
+def momentum_schedule(step: int | Tensor, *, minimum: float, steps: int) -> Tensor:
+    """Momentum of SPDMBN in training (Kobler et al. 2022): from 1 at the first step down to ``minimum`` at ``steps``.
+
+    gamma(k) = 1 - rho^(max(K - k, 0) / (K - 1)) + rho with rho = ``minimum`` and K = ``steps``.
+    """
+    if not 0 < minimum <= 1:
+        raise ValueError(f"`minimum` must lie in (0, 1], got {minimum}")
+    if steps < 1:
+        raise ValueError(f"`steps` must be 1 or more, got {steps}")
+    k = torch.as_tensor(step, dtype=torch.get_default_dtype())
+    exponent = (steps - k).clamp_min(0) / max(steps - 1, 1)
+    return 1 - minimum**exponent + minimum
