@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from spdnorm.nn import norm_layer
+from spdnorm.nn.manifolds import SPDManifold
 
 #: A name of :func:`spdnorm.nn.norm_layer`, a class or function ``f(num_features, **options)``, or None.
 NormSpec = str | Callable[..., nn.Module] | None
@@ -19,6 +23,7 @@ def make_norm(
     *,
     options: Mapping[str, Any] | None = None,
     channels: int | None = None,
+    parametrized: bool = True,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> nn.Module:
@@ -32,8 +37,10 @@ def make_norm(
             "a function of `num_features`"
         )
     if isinstance(spec, str):
-        from spdnorm.nn import norm_layer
-
+        if not parametrized:
+            # The paper descends under the metric that it normalises with.
+            options.setdefault("parametrized", False)
+            options.setdefault("manifold", SPDManifold("bwm" if spec in ("gbw", "bw") else "aim"))
         return norm_layer(spec, num_features, channels=channels, device=device, dtype=dtype, **options)
     if callable(spec):
         return spec(num_features, **options).to(device=device, dtype=dtype)
@@ -46,6 +53,7 @@ def make_norms(
     *,
     options: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
     channels: int | None = None,
+    parametrized: bool = True,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
 ) -> list[nn.Module]:
@@ -56,16 +64,21 @@ def make_norms(
         if len(given) != len(sizes):
             raise ValueError(f"`{name}` must have one entry for each of the {len(sizes)} layers, got {len(given)}")
     return [
-        make_norm(s, n, options=o, channels=channels, device=device, dtype=dtype)
+        make_norm(s, n, options=o, channels=channels, parametrized=parametrized, device=device, dtype=dtype)
         for s, n, o in zip(specs, sizes, each, strict=True)
     ]
 
 
-def takes_domains(norm: nn.Module) -> bool:
-    """Whether a layer is called as ``norm(x, domains)``."""
-    return "domains" in inspect.signature(norm.forward).parameters
+@functools.cache
+def takes_domains(kind: type[nn.Module]) -> bool:
+    """Whether a layer of this class is called as ``norm(x, domains)``."""
+    return "domains" in inspect.signature(kind.forward).parameters
 
 
 def apply_norm(norm: nn.Module, x: Tensor, domains: Tensor | None) -> Tensor:
     """Call a normalisation, with the domain of each sample where it asks for it."""
-    return norm(x, domains) if domains is not None and takes_domains(norm) else norm(x)
+    if not takes_domains(type(norm)):
+        return norm(x)
+    if domains is None:
+        raise ValueError("`domains` is missing: this network's normalisation needs the domain of each sample")
+    return norm(x, domains)

@@ -36,7 +36,8 @@ class RResNet(nn.Module):
     vectorize : "half" or "full"
         As in :class:`spdnorm.nn.LogEig`.
     parametrized : bool
-        See :class:`spdnorm.nn.BiMap`.
+        See :class:`spdnorm.nn.BiMap`; a norm given by name follows, its SPD parameters then being geoopt's, under the
+        Bures-Wasserstein metric for ``"gbw"`` and ``"bw"``, the affine-invariant one for the others.
 
     Shape
     -----
@@ -69,7 +70,7 @@ class RResNet(nn.Module):
         self.bimap: nn.Module = nn.Identity()
         if len(dims) == 2:
             self.bimap = BiMap(dims[0], size, parametrized=parametrized, device=device, dtype=dtype)
-        self.norm = make_norm(norm, size, options=norm_options, device=device, dtype=dtype)
+        self.norm = make_norm(norm, size, options=norm_options, parametrized=parametrized, device=device, dtype=dtype)
         options: dict[str, Any] = {"threshold": threshold, "parametrized": parametrized, **(residual_options or {})}
         self.residuals = nn.Sequential(
             *(

@@ -54,7 +54,8 @@ class SPDNet(nn.Module):
     vectorize : "half" or "full"
         Layout of the logarithm, see :class:`spdnorm.nn.LogEig`.
     parametrized : bool
-        See :class:`spdnorm.nn.BiMap`.
+        See :class:`spdnorm.nn.BiMap`; a norm given by name follows, its SPD parameters then being geoopt's, under the
+        Bures-Wasserstein metric for ``"gbw"`` and ``"bw"``, the affine-invariant one for the others.
 
     Shape
     -----
@@ -81,7 +82,15 @@ class SPDNet(nn.Module):
         if vectorize == "none":
             raise ValueError("`vectorize` must be 'half' or 'full': the linear layer takes vectors")
         self.dims, self.n_outputs = tuple(dims), n_outputs
-        norms = make_norms(norm, dims[1:], options=norm_options, channels=channels, device=device, dtype=dtype)
+        norms = make_norms(
+            norm,
+            dims[1:],
+            options=norm_options,
+            channels=channels,
+            parametrized=parametrized,
+            device=device,
+            dtype=dtype,
+        )
         self.blocks = nn.ModuleList()
         for i, layer in enumerate(norms):
             bimap = BiMap(
