@@ -48,8 +48,8 @@ def get(name: str, **options: Any) -> nn.Module:
     ----------
     name : str
         On matrices, with ``dims`` and ``n_outputs``: ``spdnet``, ``rresnet``. On signals, with ``n_chans``,
-        ``n_outputs`` and ``n_times``: ``eegspdnet``, ``matt``, ``eegnet``, ``shallowconvnet``, ``sccnet``, ``eeg-tcnet``, ``fbcnet``,
-        ``tcnet-fusion``, ``mbeeg-se``; or a registered one.
+        ``n_outputs`` and ``n_times``: ``eegspdnet``, ``matt``, ``eegnet``, ``shallowconvnet``, ``sccnet``,
+        ``eeg-tcnet``, ``fbcnet``, ``tcnet-fusion``, ``mbeeg-se``; or a registered one.
     **options
         Handed to the network, such as ``norm="gbw", norm_options={"theta": 0.5}``.
     """
