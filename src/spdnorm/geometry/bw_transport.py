@@ -1,8 +1,10 @@
 """Parallel transport of the Bures-Wasserstein metric.
 
 Closed form for commuting points (paper, Tab. (opera)). In general (Thanwerdas and Pennec 2023), with factors
-A(t) = (1 - t) A + t B along the geodesic S(t) = A(t) A(t)^T and the horizontal lift U = K S + S K, the transported
-field solves K' = -L_S(K N + N^T K), N = (B - A) A(t)^T: no inverse, hence at home near the boundary too.
+A(t) = (1 - t) A + t B along the geodesic S(t) = A(t) A(t)^T, a tangent vector is U = V A^T + A V^T with the horizontal
+lift V (A^T V symmetric), whose Frobenius norm is its length. Transport keeps V horizontal and turns it within
+the fibre only: V' = A W with W skew, P W + W P = V^T D - D^T V, P = A^T A, D = B - A. No inverse and no stiffness, hence
+at home near the boundary too.
 
 Time is stretched: an eigenvalue mu of the optimal map makes the coefficients vary as 1 / (1 - t + t mu), on the
 scale mu near t = 1 or 1 / mu near t = 0. In w with t = (1 + tanh(w) / tanh(c)) / 2 all of them vary on the scale 1, and
@@ -82,20 +84,21 @@ def transport_along_geodesic(a: Tensor, b: Tensor, u: Tensor, steps: int) -> Ten
     # Written from both ends, so that the last digits near t = 1 are those of B.
     late = 0.5 * (1 - torch.tanh(c * grid) / torch.tanh(c))
     factor = late * a + time * b
-    point = spectrum(symmetrize(factor @ factor.mT))
-    product = pace * ((b - a) @ factor.mT)
+    gram = spectrum(symmetrize(factor.mT @ factor))
+    velocity = pace * (b - a)
 
-    def slope(k: Tensor, i: int) -> Tensor:
-        at = Spectrum(point.matrix[i], point.values[i], point.vectors[i])
-        return -lyapunov(at.matrix, 2 * symmetrize(k @ product[i]), decomposition=at)
+    def slope(v: Tensor, i: int) -> Tensor:
+        at = Spectrum(gram.matrix[i], gram.values[i], gram.vectors[i])
+        turn = v.mT @ velocity[i]
+        return factor[i] @ lyapunov(at.matrix, turn - turn.mT, decomposition=at)
 
-    k = lyapunov(point.matrix[0], u, decomposition=Spectrum(point.matrix[0], point.values[0], point.vectors[0]))
+    v = lyapunov(a @ a.mT, u) @ a
     h = 2.0 / steps
     for step in range(steps):
         i = 2 * step
-        k1 = slope(k, i)
-        k2 = slope(k + 0.5 * h * k1, i + 1)
-        k3 = slope(k + 0.5 * h * k2, i + 1)
-        k4 = slope(k + h * k3, i + 2)
-        k = k + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return 2 * symmetrize(k @ point.matrix[-1])
+        k1 = slope(v, i)
+        k2 = slope(v + 0.5 * h * k1, i + 1)
+        k3 = slope(v + 0.5 * h * k2, i + 1)
+        k4 = slope(v + h * k3, i + 2)
+        v = v + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return 2 * symmetrize(v @ b.mT)

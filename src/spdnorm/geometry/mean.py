@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ def iterate(
     """Repeat ``step`` a fixed number of times, or until its residual is small or stops falling."""
     if iterations is not None and iterations < 0:
         raise ValueError(f"`iterations` must be 0 or more, got {iterations}")
+    if max_iterations < 1:
+        raise ValueError(f"`max_iterations` must be 1 or more, got {max_iterations}")
     mean = start
     residual = start.new_full(start.shape[:-2], float("inf"))
     if iterations is not None:
@@ -44,7 +47,8 @@ def iterate(
             mean, residual = step(mean)
         return MeanResult(mean, iterations, residual)
     limit = 100 * torch.finfo(start.dtype).eps if tolerance is None else tolerance
-    best, stalled = float("inf"), 0
+    worst = best = float("inf")
+    stalled = 0
     for done in range(1, max_iterations + 1):
         mean, residual = step(mean)
         worst = float(residual.detach().max())
@@ -53,4 +57,10 @@ def iterate(
         # Near rounding the residual only jitters: a run of steps without progress is the end of it.
         if worst <= limit or (stalled >= 5 and worst <= 1e4 * limit):
             return MeanResult(mean, done, residual)
+    warnings.warn(
+        f"the mean has not converged in {max_iterations} iterations (residual {worst:.1e}, wanted {limit:.1e}): raise "
+        "`max_iterations` or `tolerance`, or look at the residual with return_info=True",
+        RuntimeWarning,
+        stacklevel=3,
+    )
     return MeanResult(mean, max_iterations, residual)

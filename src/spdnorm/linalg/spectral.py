@@ -87,6 +87,23 @@ class _Contraction(Function):
         return None, of_x, None, None, *of_h
 
 
+def compiled_without_gradient(*tensors: Tensor) -> bool:
+    """Whether torch.compile would inline a Function's ``forward`` here, and mistake an argument for its context.
+
+    It does so where no gradient is asked for, and guesses from the number of arguments, which vary in this family:
+    ``forward`` is then called by name instead.
+    """
+    if not torch.compiler.is_compiling():
+        return False
+    return not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
+
+
+def _contract(f: SpectralFunction, x: Tensor, values: Tensor, vectors: Tensor, *directions: Tensor) -> Tensor:
+    if compiled_without_gradient(x, *directions):
+        return _Contraction.forward(f, x, values, vectors, *directions)
+    return _Contraction.apply(f, x, values, vectors, *directions)
+
+
 @dataclass(frozen=True)
 class Spectrum:
     """A symmetric matrix together with its eigendecomposition, to serve several functions of it.
@@ -105,7 +122,7 @@ class Spectrum:
 
     def apply(self, function: SpectralFunction) -> Tensor:
         """``U f(L) U^T``, shape (..., n, n), differentiable to any order."""
-        return _Contraction.apply(function, self.matrix, self.values, self.vectors)
+        return _contract(function, self.matrix, self.values, self.vectors)
 
     def map(self, function: SpectralFunction) -> Spectrum:
         """The spectrum of f(X): the same eigenvectors, no new eigendecomposition."""
@@ -118,7 +135,7 @@ class Spectrum:
 
     def derivative(self, function: SpectralFunction, direction: Tensor) -> Tensor:
         """Frechet derivative Df(X)[H], shape (..., n, n)."""
-        return _Contraction.apply(function, self.matrix, self.values, self.vectors, direction)
+        return _contract(function, self.matrix, self.values, self.vectors, direction)
 
     def power(self, exponent: float) -> Tensor:
         """``X^exponent``."""

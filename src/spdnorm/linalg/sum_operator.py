@@ -22,7 +22,7 @@ from torch.autograd import Function
 
 from spdnorm.linalg.divided_differences import divided_difference
 from spdnorm.linalg.functions import SpectralFunction
-from spdnorm.linalg.spectral import Spectrum
+from spdnorm.linalg.spectral import Spectrum, compiled_without_gradient
 from spdnorm.linalg.symmetric import symmetrize
 from spdnorm.linalg.tolerances import rank_tolerance
 
@@ -159,4 +159,6 @@ def sum_operator(x: Spectrum, h: SpectralFunction, t: Tensor) -> Tensor:
     -------
     Tensor, shape (..., n, n), twice differentiable in X and T
     """
+    if compiled_without_gradient(x.matrix, t):
+        return _Chain.forward(h, "ab", x.matrix, x.values, x.vectors, t)
     return _Chain.apply(h, "ab", x.matrix, x.values, x.vectors, t)

@@ -1,0 +1,1 @@
+"""Independent implementations that the library is held against."""
