@@ -10,6 +10,9 @@ __all__ = ["main"]
 #: Sub-command -> the module that holds its typer application as ``app``, and what it is for.
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "data": ("spdnorm.datasets.commands", "List, describe, fetch, verify and prepare data sets."),
+    "train": ("spdnorm.experiments.commands.train", "Train one model."),
+    "reproduce": ("spdnorm.experiments.commands.reproduce", "Run the whole grid of a table of the paper."),
+    "report": ("spdnorm.experiments.commands.report", "Write tables as Markdown, LaTeX and HTML."),
 }
 
 _MISSING = "the command line needs the package {name!r}; install it with: pip install 'spdnorm[experiments]'"

@@ -1,1 +1,33 @@
-"""See DESIGN."""
+"""Experiments: configurations, runs, grids, tables and reports.
+
+A run is a function from a :class:`RunConfig` to a result row; recipes are tables of the paper as data.
+"""
+
+from .config import DataConfig, ModelConfig, OptimConfig, RunConfig, ScheduleConfig, SplitConfig, TrainConfig
+from .errors import CheckpointError, ConfigError, ExperimentError, RunLockedError
+from .execution import Execution
+from .recipe import Recipe, load_recipe, recipe_names
+from .store import RunFolder, Store
+from .table import Table, load_tables
+
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "DataConfig",
+    "Execution",
+    "ExperimentError",
+    "ModelConfig",
+    "OptimConfig",
+    "Recipe",
+    "RunConfig",
+    "RunFolder",
+    "RunLockedError",
+    "ScheduleConfig",
+    "SplitConfig",
+    "Store",
+    "Table",
+    "TrainConfig",
+    "load_recipe",
+    "load_tables",
+    "recipe_names",
+]

@@ -1,0 +1,38 @@
+"""Checkpoints: whole or not at all, and readable without running anybody's code."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .errors import CheckpointError
+from .files import atomic
+
+__all__ = ["load_checkpoint", "save_checkpoint"]
+
+FORMAT = 1
+
+
+def save_checkpoint(path: Path, state: dict[str, Any], *, config_hash: str) -> None:
+    """Write ``state`` (tensors, numbers, strings, and lists, tuples and dicts of them) atomically."""
+    with atomic(path) as stream:
+        torch.save({"format": FORMAT, "config": config_hash, **state}, stream)
+
+
+def load_checkpoint(path: Path, *, config_hash: str, device: torch.device | str = "cpu") -> dict[str, Any] | None:
+    """Return the state, or None where there is no checkpoint; one of another run or a damaged one is an error."""
+    if not path.exists():
+        return None
+    try:
+        state = torch.load(path, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); remove it to start the run over") from error
+    if state.get("format") != FORMAT or state.get("config") != config_hash:
+        raise CheckpointError(
+            f"{path} belongs to configuration {state.get('config')!r}, format {state.get('format')!r}, not to "
+            f"{config_hash!r}, format {FORMAT}; remove it to start the run over"
+        )
+    return state

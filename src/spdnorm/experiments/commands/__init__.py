@@ -1,0 +1,1 @@
+"""The command line of the experiments: ``spdnorm train``, ``reproduce`` and ``report``."""

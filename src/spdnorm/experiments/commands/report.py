@@ -1,0 +1,38 @@
+"""``spdnorm report``: tables from what the results folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ExperimentError
+from ..report import write_report
+from ..store import Store
+from ..table import load_tables
+from . import options as opt
+from .show import show_table
+
+__all__ = ["app"]
+
+app = typer.Typer(pretty_exceptions_show_locals=False)
+
+
+@app.command()
+def report(
+    names: Annotated[list[str] | None, typer.Argument(help="Tables; all that were run where left out.")] = None,
+    results: opt.Results = Path("runs"),
+    out: Annotated[Path | None, typer.Option(help="Where to write; RESULTS/report where left out.")] = None,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Results",
+) -> None:
+    """Print tables and write them as Markdown, LaTeX and one self-contained HTML page."""
+    with opt.clear_errors():
+        store = Store(results)
+        tables = load_tables(store, names or ())
+        if not tables:
+            raise ExperimentError(f"{results} holds no table yet; make one with: spdnorm reproduce TABLE")
+        for table in tables:
+            show_table(table)
+        for path in write_report(tables, out or store.report, title=title):
+            typer.echo(path)

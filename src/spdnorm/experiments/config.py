@@ -1,0 +1,193 @@
+"""What one run is: a frozen configuration with a canonical form and a hash.
+
+Everything that may change the result is in :class:`RunConfig`; everything that only says how it is computed
+(device, threads, progress, logs) is in :class:`~.execution.Execution` and has no part in the hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from .errors import ConfigError
+
+__all__ = [
+    "DataConfig",
+    "ModelConfig",
+    "OptimConfig",
+    "RunConfig",
+    "ScheduleConfig",
+    "SplitConfig",
+    "TrainConfig",
+    "canonical",
+    "validate",
+]
+
+T = TypeVar("T", bound=BaseModel)
+
+#: Part of the hash: raised when the meaning of a configuration changes.
+SCHEMA_VERSION = 1
+
+
+class Frozen(BaseModel):
+    """A part of a configuration: immutable, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+def _plain(value: Any) -> Any:
+    # TOML, YAML and the command line spell the same number differently: 1 and 1.0 are one configuration.
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+Options = Annotated[dict[str, Any], BeforeValidator(_plain)]
+
+
+class SplitConfig(Frozen):
+    """Which samples train, validate and test.
+
+    ``column``: a metadata column holds ``train``, ``validation`` and ``test``. ``half``: a random half of every
+    class trains, the rest tests; ``fold`` picks the draw. ``groups``: ``folds`` folds that never share a group
+    (a subject, say); fold number ``fold`` tests. ``sessions``: the last session (in sorted order) of every
+    group tests, the one before validates. ``validation`` is the fraction of the training samples, or of the
+    training groups, that is put aside where the split itself names none.
+    """
+
+    by: Literal["column", "half", "groups", "sessions"] = "column"
+    column: str = "split"
+    group: str = "subject"
+    folds: int = Field(default=10, ge=2)
+    fold: int = Field(default=0, ge=0)
+    validation: float = Field(default=0.0, ge=0.0, lt=1.0)
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _fold_exists(self) -> Self:
+        if self.by == "groups" and self.fold >= self.folds:
+            raise ValueError(f"fold={self.fold} of {self.folds} folds: they are counted from 0")
+        return self
+
+
+class DataConfig(Frozen):
+    """A data set by its registry name, what of it, and how it becomes the network's input."""
+
+    name: str
+    options: Options = {}
+    where: Options = {}
+    covariance: Options | None = None
+    regularization: float = Field(default=0.0, ge=0.0)
+    split: SplitConfig = SplitConfig()
+
+
+class ModelConfig(Frozen):
+    """A network by name, and the normalisation in it."""
+
+    name: str
+    norm: str = "none"
+    norm_options: Options = {}
+    options: Options = {}
+
+
+class ScheduleConfig(Frozen):
+    """Learning-rate schedule: ``step`` (gamma every step_size epochs), ``cosine`` (to zero) or ``plateau``."""
+
+    name: Literal["none", "step", "cosine", "plateau"] = "none"
+    step_size: int = Field(default=50, ge=1)
+    gamma: float = Field(default=0.1, gt=0.0, le=1.0)
+    patience: int = Field(default=10, ge=0)
+
+
+class OptimConfig(Frozen):
+    """The optimiser by its name in :mod:`spdnorm.optim`, what it takes, and the schedule of its learning rate."""
+
+    name: str = "torch-adam"
+    lr: float = Field(default=2.5e-3, gt=0.0)
+    weight_decay: float = Field(default=0.0, ge=0.0)
+    options: Options = {}
+    schedule: ScheduleConfig = ScheduleConfig()
+
+
+class TrainConfig(Frozen):
+    """The training loop.
+
+    ``dtype="mixed"`` has float32 signals and convolutions and float64 matrices, as the released code of the paper;
+    ``precision`` is automatic mixed precision on top of float32.
+    """
+
+    epochs: int = Field(default=200, ge=1)
+    batch_size: int = Field(default=30, ge=1)
+    dtype: Literal["float64", "float32", "mixed"] = "float64"
+    precision: Literal["true", "bf16-mixed", "16-mixed"] = "true"
+    gradient_clip: float | None = Field(default=None, gt=0.0)
+    early_stopping: int | None = Field(default=None, ge=1)
+    #: Look at the test part after every so many epochs too; 0 only where a reading needs it.
+    test_every: int = Field(default=0, ge=0)
+    #: Epochs after which the condition numbers of the features around the norm layer are counted.
+    condition_epochs: tuple[int, ...] = ()
+
+    @model_validator(mode="after")
+    def _precision_fits(self) -> Self:
+        if self.precision != "true" and self.dtype != "float32":
+            raise ValueError(f"precision={self.precision!r} mixes with float32; set train.dtype=float32")
+        return self
+
+
+class RunConfig(Frozen):
+    """Everything that determines a run: the same configuration gives the same result."""
+
+    data: DataConfig
+    model: ModelConfig
+    optim: OptimConfig = OptimConfig()
+    train: TrainConfig = TrainConfig()
+    seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hexadecimal digits of the canonical form's SHA-256: the name of the run's folder."""
+        return hashlib.sha256(canonical(self).encode()).hexdigest()[:16]
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a checked copy with dotted keys replaced: ``{"optim.lr": 1e-2, "model.norm": "gbw"}``."""
+        tree = self.model_dump(mode="json")
+        for key, value in values.items():
+            set_dotted(tree, key, value)
+        return validate(type(self), tree)
+
+
+def canonical(config: BaseModel) -> str:
+    """Return the one JSON text of a configuration: sorted keys, whole floats as integers, no spaces."""
+    content = {"schema": SCHEMA_VERSION, **_plain(config.model_dump(mode="json"))}
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def set_dotted(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Put ``value`` at a dotted ``key`` of nested mappings, making the ones that are missing."""
+    *parents, leaf = key.split(".")
+    here = tree
+    for name in parents:
+        below = here.get(name)
+        if below is None:
+            below = here[name] = {}
+        elif not isinstance(below, dict):
+            raise ConfigError(f"{key}: {name!r} holds {below!r}, so nothing can be set below it")
+        here = below
+    here[leaf] = value
+
+
+def validate(kind: type[T], tree: Mapping[str, Any], *, where: str = "configuration") -> T:
+    """Return ``tree`` as ``kind``, or say which keys do not fit and what would."""
+    try:
+        return kind.model_validate(tree)
+    except ValidationError as error:
+        lines = [f"{'.'.join(str(part) for part in item['loc']) or where}: {item['msg']}" for item in error.errors()]
+        raise ConfigError(f"{where} does not fit: " + "; ".join(lines)) from None

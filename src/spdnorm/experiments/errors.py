@@ -1,0 +1,21 @@
+"""What can go wrong with experiments; every message says what to do."""
+
+from __future__ import annotations
+
+__all__ = ["CheckpointError", "ConfigError", "ExperimentError", "RunLockedError"]
+
+
+class ExperimentError(RuntimeError):
+    """Base of all errors raised by :mod:`spdnorm.experiments`."""
+
+
+class ConfigError(ExperimentError, ValueError):
+    """A configuration, a recipe or a ``--set`` does not fit; the message names the key."""
+
+
+class CheckpointError(ExperimentError):
+    """A checkpoint cannot be continued from."""
+
+
+class RunLockedError(ExperimentError):
+    """Another process is writing this run."""

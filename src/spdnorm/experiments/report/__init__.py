@@ -1,0 +1,32 @@
+"""Reports of tables: Markdown, LaTeX and one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..files import write_text
+from ..table import Table
+from .facts import facts
+from .html import to_html
+from .latex import to_latex
+from .layout import Grid, Text, layout
+from .markdown import to_markdown
+
+__all__ = ["Grid", "Text", "facts", "layout", "to_html", "to_latex", "to_markdown", "write_report"]
+
+
+def write_report(tables: Sequence[Table], folder: Path, *, title: str = "Results") -> list[Path]:
+    """Write ``report.md``, ``report.html`` and one ``.tex`` file for each table; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    markdown, written = [f"# {title}\n"], []
+    for table in tables:
+        grid, said = layout(table), facts(table)
+        markdown.append(to_markdown(grid, title=f"{table.recipe.title} (`{table.name}`)", facts=said))
+        label = table.recipe.source or table.name
+        path = folder / f"{table.name}.tex"
+        write_text(path, to_latex(grid, title=table.recipe.title, facts=said, label=label))
+        written.append(path)
+    write_text(folder / "report.md", "\n".join(markdown))
+    write_text(folder / "report.html", to_html(tables, title=title))
+    return [folder / "report.html", folder / "report.md", *written]

@@ -1,0 +1,67 @@
+"""What has to be said with a table: protocols, seeds, commits, machines, and what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..files import read_json
+from ..table import Table
+
+__all__ = ["facts"]
+
+READINGS = (
+    "Protocol “paper”: {paper}. Protocol “released” (what the authors' published script prints as test accuracy): "
+    "{released}."
+)
+
+
+def facts(table: Table) -> list[str]:
+    """Return the sentences that go below a table."""
+    results = table.results()
+    lines = [table.recipe.notes] if table.recipe.notes else []
+    if not results:
+        return [*lines, "No run of this table is done yet."]
+    if table.quick:
+        lines.append("Quick form: it shows that everything works, and ranks nothing.")
+    if table.overrides:
+        lines.append("Changed: " + ", ".join(f"{key} = {value}" for key, value in table.overrides.items()) + ".")
+    if table.recipe.layout != "conditions":
+        ways = {name: _reading(results, name) for name in ("paper", "released")}
+        lines.append(READINGS.format(**ways))
+        lines.append(
+            "± is the standard deviation over replicates (seeds or folds) of the average over members (subjects)."
+        )
+    seeds = sorted({result["seed"] for result in results})
+    epochs = sorted({result["config"]["train"]["epochs"] for result in results})
+    lines.append(f"Seeds {_list(seeds)}; {_list(epochs)} epochs; {len(results)} of {len(table.places)} runs done.")
+    lines.append(_environments(table))
+    return lines
+
+
+def _reading(results: list[dict[str, Any]], protocol: str) -> str:
+    ways = {
+        f"{reading['selection']}, {reading['part']} part, averaged over {reading['average']}"
+        for result in results
+        if (reading := result["readings"].get(protocol))
+    }
+    return " or ".join(sorted(ways)) or "no reading"
+
+
+def _environments(table: Table) -> str:
+    found = []
+    for place in table.places:
+        file = table.folder(place).environment_file
+        if table.result(place) is not None and file.is_file():
+            found.append(read_json(file))
+    commits = sorted({str(entry["commit"] or entry["spdnorm"]) for entry in found})
+    machines = sorted({f"{entry['processor']}, {entry['threads']} thread(s) a run" for entry in found})
+    torches = sorted({entry["packages"]["torch"] for entry in found})
+    text = f"Commit {_list(commits)}; torch {_list(torches)}; {_list(machines)}."
+    if len(commits) > 1:
+        text += " The rows come from more than one state of the code."
+    return text
+
+
+def _list(values: Iterable[Any]) -> str:
+    return ", ".join(str(value) for value in values)
