@@ -15,7 +15,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "report": ("spdnorm.experiments.commands.report", "Write tables as Markdown, LaTeX and HTML."),
 }
 
-_MISSING = "the command line needs the package {name!r}; install it with: pip install 'spdnorm[experiments]'"
+_MISSING = "error: the command line needs the package {name!r}; install it with: pip install 'spdnorm[experiments]'"
 
 
 def main(arguments: list[str] | None = None) -> None:

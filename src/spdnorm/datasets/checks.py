@@ -14,7 +14,8 @@ def shape(array: np.ndarray, expected: tuple[int | None, ...], *, what: str) -> 
     if array.ndim != len(expected) or any(
         want is not None and have != want for have, want in zip(array.shape, expected, strict=True)
     ):
-        wanted = "(" + ", ".join("any" if want is None else str(want) for want in expected) + ")"
+        sizes = ["any" if want is None else str(want) for want in expected]
+        wanted = f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
         raise CorruptDataError(f"{what} has shape {array.shape}, expected {wanted}")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import checks
 from .cache import dataset_folder
+from .cmu_prepare import prepare_cmu_mocap
 from .errors import CorruptDataError
 from .files import read_npz, require_files
 from .registry import DatasetInfo, RemoteFile, register
@@ -25,7 +26,7 @@ N_FEATURES = 93
 
 
 def load_cmu_mocap(root: Path, *, regularization: float = 0.0, dtype: str | np.dtype = "float32") -> MatrixDataset:
-    """Load ``cmu_mocap/cov.npz``.
+    """Load ``cmu_mocap/cov.npz``, or where it is absent ``cov_from_asf.npz``, which :func:`prepare_cmu_mocap` writes.
 
     Parameters
     ----------
@@ -43,7 +44,12 @@ def load_cmu_mocap(root: Path, *, regularization: float = 0.0, dtype: str | np.d
         ``description``. Split by subject or recording, never by window.
     """
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
-    (path,) = require_files(folder, ["cov.npz"], title=INFO.title, instructions=INFO.instructions)
+    name = (
+        "cov_from_asf.npz"
+        if not (folder / "cov.npz").exists() and (folder / "cov_from_asf.npz").exists()
+        else "cov.npz"
+    )
+    (path,) = require_files(folder, [name], title=INFO.title, instructions=INFO.instructions)
     keys = (
         "x",
         "y",
@@ -99,6 +105,9 @@ INFO = register(
                 sha256="e1399e13294b6df4e715536b643bc44490d6e8a8e37da5ab89dc723baf984f1f",
             ),
         ),
-        instructions="Place cov.npz in its folder `cmu_mocap`; no public mirror of that file is known.",
+        instructions="Place cov.npz in its folder `cmu_mocap` (no public mirror of that file is known), or make your "
+        "own: put the ASF/AMC files of http://mocap.cs.cmu.edu (allasfamc.zip) and an index.csv with the columns "
+        "recording,class,description there and run `spdnorm data prepare cmu-mocap`.",
+        prepare=prepare_cmu_mocap,
     )
 )

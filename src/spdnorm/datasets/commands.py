@@ -80,19 +80,21 @@ def info_(
         local = {"download": False} if entry.fetchable else {}
         dataset = entry.loader(root, **local)
         console.print(_shape(dataset), highlight=False, soft_wrap=True)
-        for column, counts in composition(dataset).items():
+        shown = composition(dataset)
+        for column, counts in shown.items():
             text = ", ".join(f"{key}: {count}" for key, count in counts.items())
             console.print(f"{column} ({len(counts)}): {text}", markup=False, highlight=False, soft_wrap=True)
-        for column, values in dataset.metadata.items():
-            if len(np.unique(values)) > 64:
-                console.print(f"{column}: {len(np.unique(values))} values", highlight=False)
+        for column in dataset.metadata:
+            if column not in shown:
+                console.print(f"{column}: {len(np.unique(dataset.column(column)))} values", highlight=False)
         matrices = _matrices(dataset, lam)
         report = spectrum_report(matrices)
         table = Table("quantile", "rank", "condition number", "on its range", "smallest", "largest eigenvalue")
         for quantile, rank in report.quantiles("rank").items():
-            values = [report.quantiles(key)[quantile] for key in ("condition", "condition_on_range")]
-            ends = [report.quantiles(key)[quantile] for key in ("smallest", "largest")]
-            table.add_row(f"{quantile:.0%}", str(int(rank)), *(f"{value:.3g}" for value in (*values, *ends)))
+            keys = ("condition", "condition_on_range", "smallest", "largest")
+            table.add_row(
+                f"{quantile:.0%}", str(int(rank)), *(f"{report.quantiles(key)[quantile]:.3g}" for key in keys)
+            )
         console.print(f"{report.n_samples} matrices {report.n_features}x{report.n_features}, lambda {lam:g}")
         console.print(table)
         over = ", ".join(

@@ -71,7 +71,7 @@ def make_ssvep(
     if min(n_subjects, n_sessions, trials_per_class, n_channels, n_noise_sources, len(frequencies)) < 1:
         raise ValueError("every count must be at least 1")
     times = round(sampling_rate * duration)
-    if times < 2 or 4 * max(frequencies) >= 2 * sampling_rate:
+    if times < 2 or 4 * max(frequencies) >= sampling_rate:
         raise ValueError(
             f"sampling_rate={sampling_rate}, duration={duration}: at least 2 time samples, and twice the "
             f"highest frequency ({max(frequencies)} Hz) below half the sampling rate, are needed"

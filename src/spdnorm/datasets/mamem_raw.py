@@ -38,6 +38,7 @@ ELECTRODES: Mapping[str, str] = {
     "PO8": "E161",
 }
 
+_PREPARED = "segments.npz"
 _FIRST_SECOND = 1.0
 _BAND = (1.0, 50.0)
 
@@ -117,7 +118,7 @@ def from_recordings(
 
 def load_mamem_raw(root: Path, *, dtype: str | np.dtype = "float64") -> SignalDataset:
     """Load what :func:`prepare_mamem_raw` wrote; the same columns as :func:`~.mamem.load_mamem`."""
-    path = root / INFO.folder / "segments.npz"
+    path = root / INFO.folder / _PREPARED
     if not path.is_file():
         raise MissingDataError(f"{INFO.title}: {path} is not there. {INFO.instructions}")
     content = read_npz(path, ("x", "y", "table"))
@@ -129,7 +130,11 @@ def prepare_mamem_raw(root: Path, *, progress: bool = True) -> Path:
     datasets = require("moabb.datasets", extra="eeg", purpose=INFO.title)
     with download_folder(root / "moabb"):
         result = from_recordings(datasets.MAMEM2())
-    target = root / INFO.folder / "segments.npz"
+    return write_segments(result, root / INFO.folder / _PREPARED)
+
+
+def write_segments(result: SignalDataset, target: Path) -> Path:
+    """Write what :func:`from_recordings` returned to a file that :func:`load_mamem_raw` reads."""
     table = np.stack([result.column(name) for name in ("subject", "session", "trial", "segment")], axis=1)
     with atomic_file(target) as stream:
         np.savez_compressed(stream, x=result.x, y=result.y, table=table)

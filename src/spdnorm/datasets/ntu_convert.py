@@ -198,7 +198,7 @@ def _convert_chunk(source: Path, target: Path, rows: np.ndarray, names: list[str
 def _load(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise CorruptDataError(f"{path} cannot be read ({error}); convert again with restart=True") from error
     if len(array.shape) != len(shape) or any(w not in (None, h) for w, h in zip(shape, array.shape, strict=True)):
         raise CorruptDataError(f"{path} has shape {array.shape}, expected {shape}; convert again with restart=True")

@@ -99,7 +99,7 @@ def spectrum_report(
     )
 
 
-def composition(dataset: Dataset, *, limit: int = 64) -> dict[str, dict[str, int]]:
+def composition(dataset: Dataset, *, limit: int = 40) -> dict[str, dict[str, int]]:
     """Return how many samples each class has, and each value of the columns with at most ``limit`` values."""
     counts = np.bincount(dataset.y, minlength=dataset.n_classes)
     result = {"class": dict(zip(dataset.class_names, counts.tolist(), strict=True))}

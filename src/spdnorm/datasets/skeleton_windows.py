@@ -45,19 +45,18 @@ def crop_resize(
     valid = np.asarray(lengths, dtype=np.int64)
     if len(valid) and (valid.min() < 1 or valid.max() > x.shape[-1]):
         raise ValueError(f"lengths must lie in 1 to {x.shape[-1]}, found {valid.min()} to {valid.max()}")
+    low, high = crop if isinstance(crop, tuple) else (crop, crop)
+    if not 0 < low <= high <= 1:
+        raise ValueError(f"crop={crop}: give a part in (0, 1], or a pair (low, high) of such")
     if isinstance(crop, tuple):
         if rng is None:
             raise ValueError("a random crop needs rng, a numpy Generator")
-        low, high = crop
         part = rng.uniform(low, high, len(valid))
         cropped = np.minimum(np.maximum(np.floor(valid * part).astype(np.int64), window), valid)
         start = rng.integers(0, valid - cropped + 1)
     else:
-        low = high = crop
         start = ((1 - crop) * valid / 2).astype(np.int64)
         cropped = valid - 2 * start
-    if not 0 < low <= high <= 1:
-        raise ValueError(f"crop={crop}: give a part in (0, 1], or a pair (low, high) of such")
     where = (np.arange(window) + 0.5) * (cropped[:, None] / window) - 0.5
     where = np.clip(where, 0, cropped[:, None] - 1)
     left = np.floor(where).astype(np.int64)

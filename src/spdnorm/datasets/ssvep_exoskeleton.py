@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from . import checks
-from .cache import dataset_folder
+from .cache import atomic_file, dataset_folder
+from .extras import require
 from .files import read_npz, require_files
+from .moabb import download_folder, from_moabb
 from .registry import DatasetInfo, RemoteFile, register
 from .types import SignalDataset
 
 __all__ = ["load_ssvep_exoskeleton"]
+
+_PREPARED = "epochs_from_moabb.npz"
 
 LICENCE = "CC0 1.0"
 CITATION = (
@@ -22,7 +27,7 @@ CITATION = (
 
 
 def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> SignalDataset:
-    """Load ``ssvep_exoskeleton/epochs.npz``.
+    """Load ``ssvep_exoskeleton/epochs.npz``, or where it is absent what :func:`prepare_ssvep_exoskeleton` made.
 
     Parameters
     ----------
@@ -39,7 +44,8 @@ def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> 
         counted over all subjects) and ``recording`` (its file name).
     """
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
-    (path,) = require_files(folder, ["epochs.npz"], title=INFO.title, instructions=INFO.instructions)
+    name = _PREPARED if not (folder / "epochs.npz").exists() and (folder / _PREPARED).exists() else "epochs.npz"
+    (path,) = require_files(folder, [name], title=INFO.title, instructions=INFO.instructions)
     keys = ("x", "y", "subject", "session", "session_names", "ch_names", "class_names", "sfreq")
     content = read_npz(path, keys)
     x, session = content["x"], content["session"]
@@ -63,6 +69,36 @@ def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> 
     )
 
 
+def prepare_ssvep_exoskeleton(root: Path, *, progress: bool = True) -> Path:
+    """Download the recordings through MOABB (its ``Kalunga2016``) and write 5 s of each trial from its cue."""
+    datasets = require("moabb.datasets", extra="eeg", purpose=INFO.title)
+    with download_folder(root / "moabb"):
+        return write_epochs(datasets.Kalunga2016(), root / INFO.folder / _PREPARED)
+
+
+def write_epochs(dataset: Any, target: Path, *, seconds: float = 5.0) -> Path:
+    """Write the trials of a MOABB data set shaped as ``Kalunga2016`` in the layout of ``epochs.npz``."""
+    # MOABB counts from the start of the data set's interval; the trial starts at the cue.
+    start = -float(dataset.interval[0])
+    epochs = from_moabb(dataset, name=INFO.name, fmin=1.0, fmax=45.0, tmin=start, tmax=start + seconds, baseline=None)
+    length = round(seconds * epochs.sampling_rate)
+    names = [f"{name}Hz" if name.replace(".", "").isdigit() else name for name in epochs.class_names]
+    recordings, session = np.unique(epochs.column("recording"), return_inverse=True)
+    with atomic_file(target) as stream:
+        np.savez_compressed(
+            stream,
+            x=epochs.x[..., :length],
+            y=epochs.y,
+            subject=epochs.column("subject"),
+            session=session,
+            session_names=recordings,
+            ch_names=np.array(epochs.channel_names),
+            class_names=np.array(names),
+            sfreq=epochs.sampling_rate,
+        )
+    return target
+
+
 INFO = register(
     DatasetInfo(
         name="ssvep-exoskeleton",
@@ -82,5 +118,6 @@ INFO = register(
         ),
         instructions="Run `spdnorm data prepare ssvep-exoskeleton` (downloads the recordings through MOABB), "
         "or place epochs.npz in its folder `ssvep_exoskeleton`.",
+        prepare=prepare_ssvep_exoskeleton,
     )
 )

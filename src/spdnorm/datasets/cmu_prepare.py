@@ -1,0 +1,101 @@
+"""CMU motion capture from its ASF/AMC files: windows of joint positions to covariances."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from .archive import extract_all
+from .asf_amc import joint_positions, read_amc, read_asf
+from .cache import atomic_file
+from .covariances import covariance
+from .errors import CorruptDataError, MissingDataError
+from .extras import require
+from .triangles import to_upper_triangle
+
+__all__ = ["prepare_cmu_mocap", "windows"]
+
+#: The database records at 120 frames a second (a few recordings at 60); windows are taken at 30.
+SOURCE_RATE = 120
+WINDOW_RATE = 30
+WINDOW_SECONDS = 4
+
+_NAME = re.compile(r"(\d+)_(\d+)", re.ASCII)
+_COLUMNS = ("recording", "class", "description")
+
+
+def prepare_cmu_mocap(root: Path, *, progress: bool = True) -> Path:
+    """Write ``cmu_mocap/cov_from_asf.npz`` from the ASF/AMC files (or their archive) in ``cmu_mocap``.
+
+    ``cmu_mocap/index.csv`` says which recordings to take: a header ``recording,class,description`` and a line such as
+    ``02_01,walk,walk`` for each. Recording ``02_01`` is the file ``02_01.amc`` with the skeleton ``02.asf``, wherever
+    below the folder. One recording is held at a time.
+    """
+    folder = root / "cmu_mocap"
+    index = folder / "index.csv"
+    if not index.is_file():
+        raise MissingDataError(f"{index} is not there: a CSV with the columns {', '.join(_COLUMNS)} says what to take")
+    rows = list(_read_index(index))
+    if not any(folder.rglob("*.amc")):
+        extract_all(folder, folder / "raw")
+    files = {path.name.lower(): path for path in folder.rglob("*") if path.suffix.lower() in (".asf", ".amc")}
+    class_names = sorted({row["class"] for row in rows})
+    triangles: list[np.ndarray] = []
+    y: list[int] = []
+    subject: list[int] = []
+    recording: list[int] = []
+    start: list[int] = []
+    joint_names: tuple[str, ...] = ()
+    tqdm = require("tqdm", extra="data", purpose="the progress bar")
+    for number, row in enumerate(tqdm.tqdm(rows, unit="file", disable=None if progress else True)):
+        name = row["recording"]
+        person = name.partition("_")[0]
+        missing = [file for file in (f"{person}.asf", f"{name}.amc") if file.lower() not in files]
+        if missing:
+            raise MissingDataError(f"{index} names {name}, and {' and '.join(missing)} is not below {folder}")
+        skeleton = read_asf(files[f"{person}.asf".lower()])
+        joint_names = skeleton.joint_names
+        positions = joint_positions(skeleton, read_amc(files[f"{name}.amc".lower()], skeleton))
+        cut = windows(positions.reshape(len(positions), -1)[:: SOURCE_RATE // WINDOW_RATE])
+        triangles.append(to_upper_triangle(covariance(cut)))
+        y.extend([class_names.index(row["class"])] * len(cut))
+        subject.extend([int(person)] * len(cut))
+        recording.extend([number] * len(cut))
+        start.extend(range(0, len(cut) * cut.shape[-1], cut.shape[-1]))
+    target = folder / "cov_from_asf.npz"
+    with atomic_file(target) as stream:
+        np.savez_compressed(
+            stream,
+            x=np.concatenate(triangles).astype(np.float32),
+            y=np.array(y, dtype=np.int64),
+            subject=np.array(subject, dtype=np.int64),
+            recording=np.array(recording, dtype=np.int64),
+            start_frame_30fps=np.array(start, dtype=np.int64),
+            class_names=np.array(class_names),
+            descriptions=np.array([row["description"] for row in rows]),
+            joint_names=np.array(joint_names),
+        )
+    return target
+
+
+def windows(frames: np.ndarray, *, length: int = WINDOW_RATE * WINDOW_SECONDS) -> np.ndarray:
+    """Cut frames (T, channels) into consecutive windows (N, channels, length); what is left over is dropped."""
+    count = len(frames) // length
+    return frames[: count * length].reshape(count, length, frames.shape[1]).swapaxes(1, 2)
+
+
+def _read_index(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        reader = csv.DictReader(stream)
+        if tuple(reader.fieldnames or ()) != _COLUMNS:
+            raise CorruptDataError(f"{path}: the first line must be {','.join(_COLUMNS)}")
+        for row in reader:
+            if not _NAME.fullmatch(row["recording"] or "") or not row["class"]:
+                raise CorruptDataError(
+                    f"{path}, line {reader.line_num}: expected a recording such as 02_01 and a class"
+                )
+            yield {**row, "description": row["description"] or row["class"]}

@@ -1,0 +1,138 @@
+"""The SSVEP exoskeleton set, and MOABB data sets by name, through MOABB's own objects."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from moabb.datasets.fake import FakeDataset
+
+from spdnorm.datasets import CorruptDataError, DatasetError, MissingDataError, UnknownDatasetError, info, load
+from spdnorm.datasets.moabb import download_folder, from_moabb
+from spdnorm.datasets.ssvep_exoskeleton import write_epochs
+
+
+def test_the_exoskeleton_set(data_dir):
+    data = load("ssvep-exoskeleton", data_dir)
+    assert data.x.shape == (1056, 8, 1280)
+    assert data.class_names == ("rest", "13Hz", "21Hz", "17Hz")
+    assert data.sampling_rate == 256
+    assert "Oz" in data.channel_names
+    assert set(data.column("subject")) == set(range(1, 13))
+    # A session belongs to one subject, and its recording's name says which.
+    for session, part in data.split_by("session").items():
+        assert len(set(part.column("subject"))) == 1, session
+        assert str(part.column("recording")[0]).startswith(f"subject{part.column('subject')[0]:02d}")
+    hertz = np.fft.rfftfreq(1280, 1 / 256)
+    power = (np.abs(np.fft.rfft(data.x.astype("float64"))) ** 2).mean(axis=1)
+    for k, name in enumerate(data.class_names[1:], start=1):
+        peak = np.abs(hertz - float(name[:-2])).argmin()
+        assert power[data.y == k, peak].mean() > 1.5 * power[data.y == 0, peak].mean()
+
+
+def write(path, **changes):
+    n = 6
+    fields = {
+        "x": np.zeros((n, 2, 10), "float32"),
+        "y": np.arange(n) % 2,
+        "subject": np.ones(n, int),
+        "session": np.zeros(n, int),
+        "session_names": np.array(["a"]),
+        "ch_names": np.array(["Oz", "O1"]),
+        "class_names": np.array(["rest", "13Hz"]),
+        "sfreq": 256.0,
+    }
+    path.parent.mkdir(exist_ok=True)
+    np.savez(path, **(fields | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": np.zeros((6, 3, 10))}, r"epochs\.npz: x has shape"),
+        ({"x": np.full((6, 2, 10), np.inf)}, r"epochs\.npz: x: 120 non-finite"),
+        ({"session": np.full(6, 3)}, r"epochs\.npz: session: labels out of range"),
+        ({"y": np.full(6, 2)}, "labels out of range"),
+    ],
+)
+def test_damaged_epochs_are_named(tmp_path, changes, message):
+    write(tmp_path / "ssvep_exoskeleton" / "epochs.npz", **changes)
+    with pytest.raises(CorruptDataError, match=message):
+        load("ssvep-exoskeleton", tmp_path)
+
+
+def test_made_epochs_load_and_missing_ones_say_what_to_do(tmp_path):
+    with pytest.raises(MissingDataError, match="prepare ssvep-exoskeleton"):
+        load("ssvep-exoskeleton", tmp_path)
+    write(tmp_path / "ssvep_exoskeleton" / "epochs.npz")
+    assert load("ssvep-exoskeleton", tmp_path).column("recording").tolist() == ["a"] * 6
+
+
+def ssvep() -> FakeDataset:
+    return FakeDataset(
+        event_list=["rest", "13", "21"],
+        n_sessions=2,
+        n_runs=1,
+        n_subjects=2,
+        paradigm="ssvep",
+        channels=("Oz", "O1", "O2"),
+        sfreq=256,
+        duration=60,
+        n_events=9,
+        seed=1,
+    )
+
+
+def test_epochs_from_moabb_take_the_same_layout(tmp_path):
+    write_epochs(ssvep(), tmp_path / "ssvep_exoskeleton" / "epochs_from_moabb.npz", seconds=3.0)
+    data = load("ssvep-exoskeleton", tmp_path)
+    assert data.x.shape == (2 * 2 * 9, 3, 768)
+    assert set(data.class_names) == {"rest", "13Hz", "21Hz"}
+    assert data.sampling_rate == 256
+    assert len(np.unique(data.column("session"))) == 4
+
+
+def test_moabb_data_sets_through_their_paradigm():
+    imagery = FakeDataset(
+        event_list=["left_hand", "right_hand"],
+        n_subjects=3,
+        n_sessions=2,
+        paradigm="imagery",
+        n_events=10,
+        duration=60,
+        seed=0,
+    )
+    data = from_moabb(imagery, name="moabb:Fake", subjects=[1, 3], resample=64.0, channels=["Cz", "C3"])
+    assert data.sampling_rate == 64
+    assert data.channel_names == ("Cz", "C3")
+    assert set(data.column("subject")) == {1, 3}
+    assert len(data) == 2 * 2 * 2 * 10
+    assert data.class_names == ("left_hand", "right_hand")
+    assert len(np.unique(data.column("recording"))) == 2 * 2 * 2
+    assert data.to_spd(shrinkage="oas").x.shape == (80, 2, 2)
+
+
+def test_any_moabb_name_is_an_entry():
+    assert info("moabb:BNCI2014_001").title == "BNCI2014_001 (MOABB)"
+    with pytest.raises(UnknownDatasetError, match="MOABB has no data set 'BNCI2014_0001'; close names: .*BNCI2014_001"):
+        load("moabb:BNCI2014_0001")
+
+
+def test_a_paradigm_without_a_default_is_named():
+    data = ssvep()
+    data.paradigm = "rstate"
+    with pytest.raises(DatasetError, match="paradigm 'rstate' has no default here; pass paradigm="):
+        from_moabb(data, name="x")
+
+
+def test_moabb_downloads_go_below_the_data_root(tmp_path, monkeypatch):
+    monkeypatch.delenv("MNE_DATA", raising=False)
+    monkeypatch.setenv("_MNE_FAKE_HOME_DIR", str(tmp_path))  # the user's own settings play no part
+    with download_folder(tmp_path / "moabb"):
+        assert os.environ["MNE_DATA"] == str(tmp_path / "moabb")
+        assert (tmp_path / "moabb").is_dir()
+    assert "MNE_DATA" not in os.environ
+    monkeypatch.setenv("MNE_DATA", "elsewhere")
+    with download_folder(tmp_path / "moabb"):
+        assert os.environ["MNE_DATA"] == "elsewhere"
