@@ -36,6 +36,9 @@ def weighted_average(xs: Tensor, weights: Tensor | None) -> tuple[Average, Tenso
     w = (w / w.sum(0))[..., None, None]
 
     def average(x: Tensor) -> Tensor:
-        return (w * x).sum(0)
+        # Samples lead and matrices end; batch dimensions that the weights lack go between.
+        missing = x.dim() - w.dim()
+        aligned = w.reshape(w.shape[:1] + (1,) * missing + w.shape[1:]) if missing > 0 else w
+        return (aligned * x).sum(0)
 
     return average, w

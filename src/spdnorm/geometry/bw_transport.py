@@ -3,8 +3,8 @@
 Closed form for commuting points (paper, Tab. (opera)). In general (Thanwerdas and Pennec 2023), with factors
 A(t) = (1 - t) A + t B along the geodesic S(t) = A(t) A(t)^T, a tangent vector is U = V A^T + A V^T with the horizontal
 lift V (A^T V symmetric), whose Frobenius norm is its length. Transport keeps V horizontal and turns it within
-the fibre only: V' = A W with W skew, P W + W P = V^T D - D^T V, P = A^T A, D = B - A. No inverse and no stiffness, hence
-at home near the boundary too.
+the fibre only: V' = A W with W skew, P W + W P = V^T D - D^T V, P = A^T A, D = B - A. No inverse and no stiffness,
+hence at home near the boundary too.
 
 Time is stretched: an eigenvalue mu of the optimal map makes the coefficients vary as 1 / (1 - t + t mu), on the
 scale mu near t = 1 or 1 / mu near t = 0. In w with t = (1 + tanh(w) / tanh(c)) / 2 all of them vary on the scale 1, and

@@ -18,8 +18,6 @@ from torch import Tensor
 
 from spdnorm.linalg.tolerances import rank_tolerance
 
-from spdnorm.linalg.tolerances import rank_tolerance
-
 
 @dataclass(frozen=True)
 class SpectralFunction(ABC):
@@ -153,30 +151,6 @@ class Power(SpectralFunction):
 
 
 @dataclass(frozen=True)
-class PseudoPower(Power):
-    """A negative power on the range of the matrix and 0 on its numerical null space, as in the pseudo-inverse.
-
-    Its derivative is the one along matrices of the same rank.
-    """
-
-    def value(self, x: Tensor) -> Tensor:  # noqa: D102
-        kept = x > rank_tolerance(x)
-        return torch.where(kept, super().value(torch.where(kept, x, torch.ones_like(x))), torch.zeros_like(x))
-
-    def first(self, a: Tensor, b: Tensor, floor: Tensor) -> Tensor:  # noqa: D102
-        high, low = torch.maximum(a, b), torch.minimum(a, b)
-        null = high <= floor
-        high = torch.where(null, torch.ones_like(high), high)
-        inside = super().first(high, torch.where(low > floor, low, high), floor)
-        mixed = torch.where(low > floor, inside, high ** (self.exponent - 1))
-        return torch.where(null, torch.zeros_like(mixed), mixed)
-
-    @property
-    def needs_definite(self) -> bool:  # noqa: D102
-        return False
-
-
-@dataclass(frozen=True)
 class Clamp(SpectralFunction):
     """max(x, minimum): the rectification of SPDNet's ReEig (Huang and Van Gool 2017)."""
 
@@ -241,6 +215,5 @@ EXP = Exp()
 SQRT = Power(0.5)
 INV_SQRT = Power(-0.5)
 INVERSE = Power(-1.0)
-PSEUDO_INV_SQRT = PseudoPower(-0.5)
 PSEUDO_INV_SQRT = PseudoInverseSqrt()
 ABS = Absolute()

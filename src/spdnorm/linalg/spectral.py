@@ -79,11 +79,11 @@ class _Contraction(Function):
         order = len(h)
         of_x, of_h = None, [None] * order
         if ctx.needs_input_grad[1]:
-            terms = [_Contraction.apply(f, x, values, vectors, *h[m:], grad.mT, *h[:m]) for m in range(order + 1)]
+            terms = [_contract(f, x, values, vectors, *h[m:], grad.mT, *h[:m]) for m in range(order + 1)]
             of_x = symmetrize(sum(terms[1:], terms[0]))
         for m in range(order):
             if ctx.needs_input_grad[4 + m]:
-                of_h[m] = _Contraction.apply(f, x, values, vectors, *h[m + 1 :], grad.mT, *h[:m]).mT
+                of_h[m] = _contract(f, x, values, vectors, *h[m + 1 :], grad.mT, *h[:m]).mT
         return None, of_x, None, None, *of_h
 
 

@@ -13,6 +13,7 @@ duplicate a label: as in :mod:`spdnorm.linalg.spectral`, one function closes the
 
 from __future__ import annotations
 
+import itertools
 import string
 from typing import Any
 
@@ -69,16 +70,14 @@ class _Chain(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(
-        h: SpectralFunction, labels: str, x: Tensor, values: Tensor, vectors: Tensor, *chain: Tensor
-    ) -> Tensor:
+    def forward(h: SpectralFunction, labels: str, x: Tensor, values: Tensor, vectors: Tensor, *chain: Tensor) -> Tensor:
         rotated = [vectors.mT @ t @ vectors for t in chain]
         coefficients = _coefficients(h, values, labels)
         if len(chain) == 1:
             inner = coefficients * rotated[0]
         else:
             index = string.ascii_lowercase[: len(labels)]
-            pairs = ",".join(f"...{i}{j}" for i, j in zip(index, index[1:], strict=False))
+            pairs = ",".join(f"...{i}{j}" for i, j in itertools.pairwise(index))
             inner = torch.einsum(f"...{index},{pairs}->...{index[0]}{index[-1]}", coefficients, *rotated)
         return vectors @ inner @ vectors.mT
 
@@ -95,9 +94,7 @@ class _Chain(Function):
             # T is symmetric, hence the result: only the symmetric part of its cotangent means anything.
             grad = symmetrize(grad)
         of_chain = [
-            _Chain.apply(
-                h, labels[m + 1 :] + labels[: m + 1], x, values, vectors, *chain[m + 1 :], grad.mT, *chain[:m]
-            ).mT
+            _chain(h, labels[m + 1 :] + labels[: m + 1], x, values, vectors, *chain[m + 1 :], grad.mT, *chain[:m]).mT
             if ctx.needs_input_grad[5 + m]
             else None
             for m in range(len(chain))
@@ -112,12 +109,18 @@ class _Chain(Function):
         return None, None, of_x, None, None, *of_chain
 
 
+def _chain(h: SpectralFunction, labels: str, x: Tensor, values: Tensor, vectors: Tensor, *chain: Tensor) -> Tensor:
+    if compiled_without_gradient(x, *chain):
+        return _Chain.forward(h, labels, x, values, vectors, *chain)
+    return _Chain.apply(h, labels, x, values, vectors, *chain)
+
+
 def _chain_gradient(
     h: SpectralFunction, labels: str, x: Tensor, values: Tensor, vectors: Tensor, grad: Tensor, chain: list[Tensor]
 ) -> Tensor:
     """Gradient in X, differentiable again: one longer chain for each place where dX can stand."""
     terms = [
-        _Chain.apply(h, labels[m:] + labels[: m + 1], x, values, vectors, *chain[m:], grad.mT, *chain[:m])
+        _chain(h, labels[m:] + labels[: m + 1], x, values, vectors, *chain[m:], grad.mT, *chain[:m])
         for m in range(len(labels))
     ]
     return symmetrize(sum(terms[1:], terms[0]))
@@ -159,6 +162,4 @@ def sum_operator(x: Spectrum, h: SpectralFunction, t: Tensor) -> Tensor:
     -------
     Tensor, shape (..., n, n), twice differentiable in X and T
     """
-    if compiled_without_gradient(x.matrix, t):
-        return _Chain.forward(h, "ab", x.matrix, x.values, x.vectors, t)
-    return _Chain.apply(h, "ab", x.matrix, x.values, x.vectors, t)
+    return _chain(h, "ab", x.matrix, x.values, x.vectors, t)
