@@ -28,7 +28,7 @@ def load_checkpoint(path: Path, *, config_hash: str, device: torch.device | str 
         return None
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); remove it to start the run over") from error
     if state.get("format") != FORMAT or state.get("config") != config_hash:
         raise CheckpointError(
