@@ -1,0 +1,110 @@
+"""Networks by name, and the two written from their publications."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from spdnorm import models
+from spdnorm.models.euclidean.blocks import BoundedConv2d, BoundedLinear, CausalBlock, bounded
+from spdnorm.models.euclidean.scaling import scaled
+
+SIGNALS = [name for name in models.names() if name not in ("spdnet", "rresnet")]
+
+
+def test_the_papers_table_is_there() -> None:
+    table = {
+        "eegnet",
+        "shallowconvnet",
+        "sccnet",
+        "eeg-tcnet",
+        "fbcnet",
+        "tcnet-fusion",
+        "mbeeg-se",
+        "matt",
+        "eegspdnet",
+    }
+    assert table == set(SIGNALS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", SIGNALS)
+def test_every_network_runs_on_one_second_of_eight_channels(name: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    model = models.get(name, n_chans=8, n_outputs=5, n_times=125).to(dtype)
+    y = model(torch.randn(6, 8, 125, dtype=dtype))
+    assert y.shape == (6, 5)
+    assert y.dtype == dtype
+    y.logsumexp(1).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "matt" else n for n in SIGNALS])
+def test_every_network_learns_two_rhythms(name: str) -> None:
+    g = torch.Generator().manual_seed(0)
+    time = torch.arange(125) / 125
+    y = torch.arange(2).repeat(20)
+    wave = torch.sin(2 * torch.pi * (torch.tensor([7.0, 12.0])[y, None] * time + torch.rand(40, 1, generator=g)))
+    x = wave[:, None] * torch.linspace(0.2, 1, 8)[None, :, None] + 0.5 * torch.randn(40, 8, 125, generator=g)
+    torch.manual_seed(0)
+    model = models.get(name, n_chans=8, n_outputs=2, n_times=125)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(60):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    model.eval()
+    assert (model(x).argmax(1) == y).double().mean() > 0.9
+
+
+def test_matt_has_the_published_sizes_for_mamem() -> None:
+    model = models.get("matt", n_chans=8, n_outputs=5)
+    assert model.spatial_filter.weight.shape == (125, 1, 8, 1)
+    assert model.temporal_feature_extractor.weight.shape == (15, 125, 1, 36)
+    assert model.linear.in_features == 7 * 78
+
+
+def test_lengths_scale_with_the_sampling_rate() -> None:
+    assert (scaled(32, 125, 250), scaled(32, 500, 250), scaled(1, 10, 250)) == (16, 64, 1)
+    fast = models.TCNetFusion(22, 4, 1125, sfreq=250)
+    assert fast.features[1].kernel_size == (1, 32)
+    assert fast.features(torch.randn(2, 22, 1125)).shape == (2, 48, 17)  # the published 1125 // 8 // 8
+    assert fast.head.in_features == 17 * (48 + 12) + 17 * 48
+    published = models.MBEEGSE(22, 4, 1125, sfreq=250)
+    assert [branch[0][1].kernel_size[1] for branch in published.branches] == [16, 32, 64]
+    assert published.head.in_features == 17 * (8 + 16 + 32)
+    with pytest.raises(ValueError, match="at least 64"):
+        models.MBEEGSE(8, 2, 60, sfreq=250)
+
+
+def test_bounded_weights() -> None:
+    w = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    torch.testing.assert_close(bounded(w, 1.0), torch.tensor([[0.6, 0.8], [0.3, 0.4]]))
+    layer = BoundedLinear(3, 2, limit=0.25)
+    nn.init.constant_(layer.weight, 10.0)
+    nn.init.zeros_(layer.bias)
+    torch.testing.assert_close(layer(torch.ones(1, 3)), torch.full((1, 2), 0.25 * 3**0.5))
+    convolution = BoundedConv2d(1, 2, (4, 1), groups=1)
+    nn.init.constant_(convolution.weight, -5.0)
+    torch.testing.assert_close(convolution(torch.ones(1, 1, 4, 1)).flatten(), torch.full((2,), -2.0))
+
+
+def test_temporal_convolutions_do_not_look_ahead() -> None:
+    torch.manual_seed(0)
+    block = CausalBlock(3, 4, kernel_size=4, dilation=2, dropout=0.0).eval()
+    x = torch.randn(1, 3, 20)
+    y = x.clone()
+    y[..., 12:] += 1.0
+    same = (block(x) - block(y)).abs().amax((0, 1)) < 1e-6
+    assert same[:12].all()
+    assert not same[12:].any()
+
+
+def test_unknown_names_and_options() -> None:
+    with pytest.raises(ValueError, match="choose one of eeg-tcnet, eegnet, eegspdnet"):
+        models.get("resnet")
+    with pytest.raises(TypeError, match="model 'spdnet' cannot take"):
+        models.get("spdnet", dims=(5, 3), n_outputs=2, colour="red")
+    with pytest.raises(ValueError, match="registered already"):
+        models.register("spdnet", models.SPDNet)
