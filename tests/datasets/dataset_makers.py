@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-# Where each bone hangs, the order of bonedata: the 30 bones of CMU and HDM05 skeletons.
+# Where each bone hangs: the 30 bones of CMU and HDM05 skeletons.
 HIERARCHY = {
     "root": ["lhipjoint", "rhipjoint", "lowerback"],
     "lhipjoint": ["lfemur"],
@@ -33,7 +33,13 @@ HIERARCHY = {
     "rwrist": ["rhand", "rthumb"],
     "rhand": ["rfingers"],
 }
-BONES = ["lhipjoint", "lfemur", "ltibia", "lfoot", "ltoes", "rhipjoint", "rfemur", "rtibia", "rfoot", "rtoes", "lowerback", "upperback", "thorax", "lowerneck", "upperneck", "head", "lclavicle", "lhumerus", "lradius", "lwrist", "lhand", "lfingers", "lthumb", "rclavicle", "rhumerus", "rradius", "rwrist", "rhand", "rfingers", "rthumb"]
+# The order of bonedata: depth first.
+BONES = (
+    *("lhipjoint", "lfemur", "ltibia", "lfoot", "ltoes", "rhipjoint", "rfemur", "rtibia", "rfoot", "rtoes"),
+    *("lowerback", "upperback", "thorax", "lowerneck", "upperneck", "head"),
+    *("lclavicle", "lhumerus", "lradius", "lwrist", "lhand", "lfingers", "lthumb"),
+    *("rclavicle", "rhumerus", "rradius", "rwrist", "rhand", "rfingers", "rthumb"),
+)
 PARENT = {child: parent for parent, children in HIERARCHY.items() for child in children}
 FIXED = {"lhipjoint", "rhipjoint"}
 DOF = {

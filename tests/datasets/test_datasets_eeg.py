@@ -6,9 +6,18 @@ import os
 
 import numpy as np
 import pytest
+import requests
 from moabb.datasets.fake import FakeDataset
 
-from spdnorm.datasets import CorruptDataError, DatasetError, MissingDataError, UnknownDatasetError, info, load
+from spdnorm.datasets import (
+    CorruptDataError,
+    DatasetError,
+    DownloadError,
+    MissingDataError,
+    UnknownDatasetError,
+    info,
+    load,
+)
 from spdnorm.datasets.moabb import download_folder, from_moabb
 from spdnorm.datasets.ssvep_exoskeleton import write_epochs
 
@@ -115,7 +124,9 @@ def test_moabb_data_sets_through_their_paradigm():
 
 def test_any_moabb_name_is_an_entry():
     assert info("moabb:BNCI2014_001").title == "BNCI2014_001 (MOABB)"
-    with pytest.raises(UnknownDatasetError, match="MOABB has no data set 'BNCI2014_0001'; close names: .*BNCI2014_001"):
+    with pytest.raises(
+        UnknownDatasetError, match=r"MOABB has no data set 'BNCI2014_0001'; close names: .*BNCI2014_001"
+    ):
         load("moabb:BNCI2014_0001")
 
 
@@ -124,6 +135,11 @@ def test_a_paradigm_without_a_default_is_named():
     data.paradigm = "rstate"
     with pytest.raises(DatasetError, match="paradigm 'rstate' has no default here; pass paradigm="):
         from_moabb(data, name="x")
+
+
+def test_moabb_without_a_network_is_a_download_error(tmp_path):
+    with pytest.raises(DownloadError, match=r"MOABB could not download .*check the network"), download_folder(tmp_path):
+        requests.get("http://127.0.0.1:9/nothing", timeout=5)
 
 
 def test_moabb_downloads_go_below_the_data_root(tmp_path, monkeypatch):

@@ -49,6 +49,14 @@ def test_segments_of_a_trial_follow_one_another(real):
     assert np.median(across) < 1.2 * np.median(within)
 
 
+def test_the_band_is_half_a_hertz_to_forty(real):
+    trials = real.x.reshape(-1, 4, 8, 125).transpose(0, 2, 1, 3).reshape(-1, 8, 500)
+    power = np.median(np.abs(np.fft.rfft(trials * np.hanning(500))) ** 2, axis=(0, 1))
+    at = {hertz: power[round(hertz * 4)] for hertz in (0.25, 1.0, 39.0, 42.0)}
+    assert at[39.0] > 10 * at[42.0]
+    assert at[1.0] > 4 * at[0.25]
+
+
 def test_the_channel_order_is_the_one_the_signals_show(real):
     correlation = np.mean([np.corrcoef(signal) for signal in real.x], axis=0)
     positions = mne.channels.make_standard_montage("GSN-HydroCel-256").get_positions()["ch_pos"]
@@ -144,7 +152,7 @@ def test_a_partial_folder(tmp_path):
     write_subject(tmp_path / "mamem", 1)
     with pytest.raises(MissingDataError, match=r"10 of 11 files are missing .*U002\.mat"):
         load("mamem", tmp_path, download=False)
-    with pytest.raises(MissingDataError, match="the data directory .* does not exist"):
+    with pytest.raises(MissingDataError, match=r"the data directory .* does not exist"):
         load("mamem", tmp_path / "no", download=False)
 
 
@@ -203,6 +211,12 @@ def test_the_protocol_on_one_recording():
     amplitude = x[:, :, 10:-10].std(axis=-1).mean(axis=0) * np.sqrt(2) * 1e6
     expected = [int(ELECTRODES[name][1:]) for name in CHANNELS]
     np.testing.assert_allclose(amplitude, expected, rtol=0.05)
+    # What lies outside the band is gone.
+    noisy = recording(labels)
+    time = noisy.times
+    noisy._data[:256] += 1e-3 * np.sin(2 * np.pi * 50 * time)
+    filtered, _ = epochs_of_run(noisy, events=EVENTS)
+    assert np.abs(filtered - x).max() < 1e-5
     # The four segments are seconds 1 to 5 after the cue: sines of the trial's frequency, in phase with the cue.
     trial = x.reshape(6, 4, 8, 125).transpose(0, 2, 1, 3).reshape(6, 8, 500)
     time = 1 + np.arange(500) / 125

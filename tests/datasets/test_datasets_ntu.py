@@ -158,9 +158,9 @@ def test_crop_resize_is_torchs_interpolation():
     x = rng.normal(size=(4, 6, 100))
     lengths = np.array([100, 80, 64, 11])
     result = crop_resize(x, lengths, window=64, crop=0.9)
-    for row, signal, length in zip(result, x, lengths, strict=True):
+    for row, sequence, length in zip(result, x, lengths, strict=True):
         bias = int((1 - 0.9) * length / 2)
-        part = torch.from_numpy(signal[None, :, bias : length - bias])
+        part = torch.from_numpy(sequence[None, :, bias : length - bias])
         expected = torch.nn.functional.interpolate(part, size=64, mode="linear", align_corners=False)
         np.testing.assert_allclose(row, expected[0].numpy(), atol=1e-12)
     np.testing.assert_allclose(crop_resize(x[:1], lengths[:1], window=100, crop=1.0), x[:1])
@@ -321,7 +321,7 @@ def test_recordings_that_are_too_long_fail_alone(tmp_path):
     release, target = tmp_path / "release", tmp_path / "converted"
     write_release(release, 4)
     convert(release, target, workers=1, progress=False, max_frames=45)
-    _, lengths, names = open_converted(target)
+    _, lengths, _ = open_converted(target)
     failures = json.loads((target / "failures.json").read_text())
     assert len(failures) == (lengths == 0).sum() > 0
     assert all("more than max_frames=45" in text for text in failures.values())

@@ -81,6 +81,12 @@ def test_to_spd_carries_names_and_regularisation():
     more = matrices.regularized(1.0)
     assert more.regularization == pytest.approx(1.001)
     np.testing.assert_allclose(more.x - matrices.x, np.broadcast_to(np.eye(3), (6, 3, 3)), atol=1e-6)
+    scaled = signals().to_spd().normalized()
+    np.testing.assert_allclose(np.trace(scaled.x, axis1=1, axis2=2), 1)
+    with pytest.raises(ValueError, match="normalize before regularizing"):
+        more.normalized()
+    with pytest.raises(ValueError, match="matrix 0 has no positive trace"):
+        signals(x=np.zeros((6, 3, 20))).to_spd().normalized()
     # Lengths are minded: the first 15 samples decide the last matrix.
     np.testing.assert_allclose(matrices.x[5], np.cov(signals().x[5, :, :15]) + 1e-3 * np.eye(3), rtol=1e-5)
 

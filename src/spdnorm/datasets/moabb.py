@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DatasetError, UnknownDatasetError
+from .cache import storage_errors
+from .errors import DatasetError, DownloadError, UnknownDatasetError
 from .extras import require
 from .registry import DatasetInfo
 from .types import SignalDataset
@@ -152,12 +153,16 @@ def require_dataset_list() -> list[type]:
 def download_folder(folder: Path) -> Iterator[None]:
     """Point MOABB at ``folder`` for the time of a call, unless the user has chosen a folder for MNE's data."""
     mne = require("mne", extra="eeg", purpose="MOABB data sets")
-    if mne.get_config("MNE_DATA"):
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ["MNE_DATA"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop("MNE_DATA", None)
+    requests = require("requests", extra="data", purpose="downloading")
+    chosen = bool(mne.get_config("MNE_DATA"))
+    with storage_errors(folder):
+        if not chosen:
+            folder.mkdir(parents=True, exist_ok=True)
+            os.environ["MNE_DATA"] = str(folder)
+        try:
+            yield
+        except requests.exceptions.RequestException as error:
+            raise DownloadError(f"MOABB could not download ({error}); check the network and try again") from error
+        finally:
+            if not chosen:
+                os.environ.pop("MNE_DATA", None)

@@ -208,3 +208,12 @@ class MatrixDataset(Dataset):
         """Return ``X + lam I``, the paper's regularisation."""
         eye = np.eye(self.n_features, dtype=self.x.dtype)
         return replace(self, x=self.x + lam * eye, regularization=self.regularization + lam)
+
+    def normalized(self) -> Self:
+        """Return ``X / tr X``, for which one lambda fits all samples; to be done before :meth:`regularized`."""
+        trace = np.trace(self.x, axis1=1, axis2=2)[:, None, None]
+        if self.regularization:
+            raise ValueError("normalize before regularizing: lambda is already on the diagonal")
+        if (trace <= 0).any():
+            raise ValueError(f"matrix {int(np.argmax(trace.ravel() <= 0))} has no positive trace")
+        return replace(self, x=self.x / trace)
