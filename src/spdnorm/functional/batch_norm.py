@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from spdnorm.functional.kernels import NormKernel
-from spdnorm.functional.layout import check_like, to_batch
+from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, plain_average
 from spdnorm.linalg import clampm, full_precision
 from spdnorm.stats import update_average, write
@@ -148,12 +148,12 @@ def riemannian_batch_norm(
         variance 0 and comes back as the bias.
     """
     options = options or Options()
-    batch = to_batch(x, channels)
-    lead = () if channels is None else (channels,)
-    for name, value in (("running_mean", running_mean), ("bias", bias)):
-        check_like(name, value, batch, (*lead, *batch.shape[-2:]))
-    for name, value in (("running_var", running_var), ("scale", scale)):
-        check_like(name, value, batch, lead)
+    batch = prepare(
+        x,
+        channels,
+        matrices={"running_mean": running_mean, "bias": bias},
+        scalars={"running_var": running_var, "scale": scale},
+    )
     if batch.shape[0] == 0:
         return x.clone()
     if options.floor is not None:

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from spdnorm.functional.batch_norm import Options, riemannian_batch_norm
 from spdnorm.functional.kernels import ChartedKernel, LearnablePowerChart, NormKernel, kernel_for
+from spdnorm.functional.layout import check_like
 from spdnorm.functional.reference import reference_gbw_batch_norm
 from spdnorm.geometry import BuresWasserstein, GeneralizedBuresWasserstein, Metric, PowerDeformed
-from spdnorm.linalg import full_precision
+from spdnorm.linalg import check_square, full_precision
 
 
 def gbw_kernel(metric: Tensor | None, theta: float | Tensor) -> NormKernel[Any]:
@@ -91,6 +92,8 @@ def gbw_batch_norm(
         )
     if variant != "paper":
         raise ValueError(f"`variant` must be 'paper' or 'reference', got {variant!r}")
+    check_square(x, "x")
+    check_like("metric", metric, x, tuple(x.shape[-2:]) if channels is None else (channels, *x.shape[-2:]))
     options = Options(stats_grad=stats_grad, mean_iterations=mean_iterations, eps=eps, floor=floor)
     return riemannian_batch_norm(
         x,

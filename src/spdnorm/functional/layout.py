@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spdnorm.linalg import check_square, check_symmetric
+from spdnorm.linalg import check_symmetric
 
 
 def to_batch(x: Tensor, channels: int | None) -> Tensor:
     """(..., n, n) -> (N, n, n), or (N, C, n, n) with ``channels=C``; a view where possible."""
-    check_square(x, "x")
     check_symmetric(x, "x")
     if x.dim() < 3:
         raise ValueError(f"`x` must have shape (N, n, n) or (N, C, n, n), got {tuple(x.shape)}: add a batch axis")
@@ -33,3 +32,23 @@ def check_like(name: str, value: Tensor | None, x: Tensor, shape: tuple[int, ...
         )
     if value.device != x.device:
         raise ValueError(f"`x` is on {x.device} and `{name}` on {value.device}: move one to the other")
+
+
+def prepare(
+    x: Tensor,
+    channels: int | None,
+    *,
+    matrices: dict[str, Tensor | None],
+    scalars: dict[str, Tensor | None],
+) -> Tensor:
+    """Check ``x`` and all that goes with it, and bring it into batch layout.
+
+    ``matrices`` have shape (n, n) or (C, n, n), ``scalars`` () or (C,); they go by the argument names that errors give.
+    """
+    batch = to_batch(x, channels)
+    lead = () if channels is None else (channels,)
+    for name, value in matrices.items():
+        check_like(name, value, batch, (*lead, *batch.shape[-2:]))
+    for name, value in scalars.items():
+        check_like(name, value, batch, lead)
+    return batch

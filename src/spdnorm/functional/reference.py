@@ -22,7 +22,7 @@ from spdnorm.functional.batch_norm import (
     update_running,
 )
 from spdnorm.functional.kernels import BuresWassersteinKernel, ChartedKernel, NormKernel
-from spdnorm.functional.layout import to_batch
+from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Chart, PowerChart, plain_average
 from spdnorm.linalg import (
     INV_SQRT,
@@ -111,7 +111,12 @@ def reference_gbw_batch_norm(
     """
     if bias_target not in ("deformed", "raw"):
         raise ValueError(f"`bias_target` must be 'deformed' or 'raw', got {bias_target!r}")
-    batch = to_batch(x, channels)
+    batch = prepare(
+        x,
+        channels,
+        matrices={"running_mean": running_mean, "metric": metric, "bias": bias},
+        scalars={"running_var": running_var, "scale": scale},
+    )
     if batch.shape[0] == 0:
         return x.clone()
     kernel = _kernel(metric, theta)

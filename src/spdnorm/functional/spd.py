@@ -15,7 +15,7 @@ from spdnorm.functional.batch_norm import (
     update_running,
 )
 from spdnorm.functional.kernels import AffineInvariantKernel
-from spdnorm.functional.layout import to_batch
+from spdnorm.functional.layout import prepare
 from spdnorm.linalg import clampm, full_precision
 from spdnorm.stats import write
 
@@ -96,7 +96,12 @@ def spd_momentum_batch_norm(
             channels=channels,
             options=options,
         )
-    batch = to_batch(x, channels)
+    batch = prepare(
+        x,
+        channels,
+        matrices={"running_mean": running_mean, "training_mean": training_mean, "bias": bias},
+        scalars={"running_var": running_var, "training_var": training_var, "scale": scale},
+    )
     if batch.shape[0] == 0:
         return x.clone()
     if floor is not None:

@@ -9,16 +9,21 @@ import torch
 from torch import Tensor
 
 
+# Both write through a one-dimensional view: torch 2.11 loses the in-place update of a zero-dimensional buffer when it
+# compiles a training graph (AOTAutograd, any backend).
+
+
 @torch.no_grad()
 def write(buffer: Tensor, value: Tensor) -> None:
-    """Copy ``value`` into ``buffer`` (shapes equal up to broadcasting), in the buffer's dtype."""
-    buffer.copy_(value.detach())
+    """Copy ``value`` (of the buffer's shape) into ``buffer``, in the buffer's dtype."""
+    buffer.view(-1).copy_(value.detach().reshape(-1))
 
 
 @torch.no_grad()
 def update_average(buffer: Tensor, value: Tensor, momentum: float | Tensor) -> None:
     """``buffer <- (1 - momentum) buffer + momentum value`` (paper, Alg. 1)."""
-    buffer.mul_(1 - momentum).add_(momentum * value.detach().to(buffer.dtype))
+    flat = buffer.view(-1)
+    flat.copy_((1 - momentum) * flat + momentum * value.detach().reshape(-1))
 
 
 def momentum_schedule(step: int | Tensor, *, minimum: float, steps: int) -> Tensor:
@@ -30,6 +35,6 @@ def momentum_schedule(step: int | Tensor, *, minimum: float, steps: int) -> Tens
         raise ValueError(f"`minimum` must lie in (0, 1], got {minimum}")
     if steps < 1:
         raise ValueError(f"`steps` must be 1 or more, got {steps}")
-    k = torch.as_tensor(step, dtype=torch.get_default_dtype())
+    k = torch.as_tensor(step).to(torch.float32)
     exponent = (steps - k).clamp_min(0) / max(steps - 1, 1)
     return 1 - minimum**exponent + minimum

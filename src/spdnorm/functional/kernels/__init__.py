@@ -4,7 +4,7 @@ from spdnorm.functional.kernels.affine_invariant import AffineInvariantKernel
 from spdnorm.functional.kernels.base import GenericKernel, NormKernel
 from spdnorm.functional.kernels.bures_wasserstein import BuresWassersteinKernel
 from spdnorm.functional.kernels.charted import ChartedKernel
-from spdnorm.functional.kernels.dispatch import kernel_for
+from spdnorm.functional.kernels.dispatch import kernel_for, register_kernel
 from spdnorm.functional.kernels.flat import FlatKernel
 from spdnorm.functional.kernels.learnable_power import LearnablePowerChart
 
@@ -17,4 +17,5 @@ __all__ = [
     "LearnablePowerChart",
     "NormKernel",
     "kernel_for",
+    "register_kernel",
 ]

@@ -6,7 +6,6 @@ factor (LieBN, Chen et al. 2024); the results differ by rotations.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal
 
 import torch
@@ -33,13 +32,17 @@ class Whitened:
 
     def __init__(self, matrix: Tensor) -> None:
         self.matrix = matrix
+        self._logarithm: Spectrum | None = None
 
-    @cached_property
+    @property
     def logarithm(self) -> Spectrum:
         """Spectrum of log Z."""
-        decomposed = spectrum(self.matrix)
-        decomposed.check(LOG, "x")
-        return decomposed.map(LOG)
+        # Not functools.cached_property, whose lock torch.compile cannot trace.
+        if self._logarithm is None:
+            decomposed = spectrum(self.matrix)
+            decomposed.check(LOG, "x")
+            self._logarithm = decomposed.map(LOG)
+        return self._logarithm
 
 
 class AffineInvariantKernel(NormKernel[Whitened]):

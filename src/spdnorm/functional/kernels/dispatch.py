@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Callable
 from typing import Any
 
 from spdnorm.functional.kernels.affine_invariant import AffineInvariantKernel
@@ -13,7 +13,26 @@ from spdnorm.functional.kernels.flat import FlatKernel
 from spdnorm.geometry import AffineInvariant, BuresWasserstein, Euclidean, Metric, Pullback
 
 
-@singledispatch
+def _pullback(metric: Pullback) -> NormKernel[Any]:
+    if isinstance(metric.base, Euclidean):
+        return FlatKernel(metric)
+    return ChartedKernel(kernel_for(metric.base), metric.chart, scale=metric.scale)
+
+
+# Not functools.singledispatch: torch.compile cannot trace it.
+_kernels: dict[type, Callable[[Any], NormKernel[Any]]] = {
+    Metric: GenericKernel,
+    AffineInvariant: AffineInvariantKernel,
+    BuresWasserstein: BuresWassersteinKernel,
+    Pullback: _pullback,
+}
+
+
+def register_kernel(metric: type[Metric], kernel: Callable[[Any], NormKernel[Any]]) -> None:
+    """Let metrics of this class, and of its subclasses, normalise by a kernel of their own."""
+    _kernels[metric] = kernel
+
+
 def kernel_for(metric: Metric) -> NormKernel[Any]:
     """The normalisation kernel of a metric; a new metric works through its operators, or registers its own.
 
@@ -23,21 +42,7 @@ def kernel_for(metric: Metric) -> NormKernel[Any]:
     >>> type(kernel_for(LogEuclidean())).__name__
     'FlatKernel'
     """
-    return GenericKernel(metric)
-
-
-@kernel_for.register
-def _(metric: BuresWasserstein) -> NormKernel[Any]:
-    return BuresWassersteinKernel(metric)
-
-
-@kernel_for.register
-def _(metric: AffineInvariant) -> NormKernel[Any]:
-    return AffineInvariantKernel(metric)
-
-
-@kernel_for.register
-def _(metric: Pullback) -> NormKernel[Any]:
-    if isinstance(metric.base, Euclidean):
-        return FlatKernel(metric)
-    return ChartedKernel(kernel_for(metric.base), metric.chart, scale=metric.scale)
+    for ancestor in type(metric).__mro__:
+        if ancestor in _kernels:
+            return _kernels[ancestor](metric)
+    raise TypeError(f"`metric` must be a spdnorm.geometry.Metric, got {type(metric).__name__}")

@@ -170,13 +170,12 @@ class RiemannianBatchNorm(nn.Module, ABC):
         """Call the method's function with the layer's parameters and these running statistics."""
 
     def _next_momentum(self) -> float | Tensor:
-        """Count this batch and say what it weighs."""
-        if self.num_batches_tracked is None:
-            return 0.0 if self.momentum is None else self.momentum
-        self.num_batches_tracked.add_(1)
-        if self.momentum is None:
-            return 1.0 / self.num_batches_tracked.to(torch.float64 if self.num_batches_tracked.is_cpu else None)
-        return self.momentum
+        """What the coming batch weighs in the running statistics."""
+        if self.momentum is not None:
+            return self.momentum
+        if self.num_batches_tracked is None or self.running_mean is None:
+            return 0.0
+        return 1.0 / (self.num_batches_tracked + 1).to(self.running_mean.dtype)
 
     def _check_input(self, x: Tensor) -> None:
         if x.dim() < 3 or x.shape[-1] != self.num_features or x.shape[-2] != self.num_features:
@@ -186,10 +185,13 @@ class RiemannianBatchNorm(nn.Module, ABC):
     def forward(self, x: Tensor) -> Tensor:
         """Normalise ``x`` (N, n, n) or (N, C, n, n); in training, update the running statistics."""
         self._check_input(x)
-        momentum: float | Tensor = 0.0
-        if self.training and x.numel():
-            momentum = self._next_momentum()
-        return self._normalize(x, self.running_mean, self.running_var, training=self.training, momentum=momentum)
+        out = self._normalize(
+            x, self.running_mean, self.running_var, training=self.training, momentum=self._next_momentum()
+        )
+        # Counted last, so that a batch that was refused leaves no trace.
+        if self.training and self.num_batches_tracked is not None and x.numel():
+            self.num_batches_tracked.add_(1)
+        return out
 
     # -- exact statistics ------------------------------------------------------------------------------------
 

@@ -124,7 +124,8 @@ class GBWBatchNorm(RiemannianBatchNorm):
 
     def extra_repr(self) -> str:
         """Arguments that differ between layers."""
-        parts = [super().extra_repr(), f"theta={float(self.theta):g}"]
+        theta = self.theta if isinstance(self.theta, float) else self.theta.item()
+        parts = [super().extra_repr(), f"theta={theta:g}"]
         if not self.learn_metric:
             parts.append("learn_metric=False")
         if self.variant != "paper":

@@ -83,7 +83,7 @@ class SPDMomentumBatchNorm(RiemannianBatchNorm):
     ) -> Tensor:
         count = self.num_batches_tracked
         training_momentum = (
-            1.0 if count is None else momentum_schedule(count, minimum=self.min_momentum, steps=self.schedule_steps)
+            1.0 if count is None else momentum_schedule(count + 1, minimum=self.min_momentum, steps=self.schedule_steps)
         )
         return spd_momentum_batch_norm(
             x,
