@@ -245,6 +245,7 @@ def test_conversion_and_loading(tmp_path, workers):
 
     signals, lengths, listed = open_converted(converted)
     assert isinstance(signals, np.memmap)
+    assert signals.shape == (71, 75, 300)
     row = listed.index(names[10])
     joints = main_body(read_skeleton(release / f"{names[10]}.skeleton")[1]).joints
     np.testing.assert_array_equal(signals[row, :, : lengths[row]].T.reshape(-1, 25, 3), joints)
@@ -297,7 +298,7 @@ def test_a_killed_conversion_resumes(tmp_path):
     convert(release, target, workers=1, progress=False)
     signals, lengths, _ = open_converted(target)
     assert (lengths > 0).all()
-    np.testing.assert_array_equal(signals[status == DONE], before)
+    np.testing.assert_array_equal(signals[status == DONE].swapaxes(1, 2), before)
 
 
 def test_conversion_of_other_files_is_refused(tmp_path):
@@ -341,10 +342,36 @@ def test_wrong_folders(tmp_path):
 
 
 def test_too_little_space_is_said_before_anything_is_written(tmp_path):
-    write_release(tmp_path / "release", 2)
+    names = write_release(tmp_path / "release", 2)
+    os.truncate(tmp_path / "release" / f"{names[0]}.skeleton", 10**13)  # a sparse file, larger than the disk
     with pytest.raises(StorageError, match=r"may need .* GB and .* has .* GB free"):
-        convert(tmp_path / "release", tmp_path / "target", max_frames=10**12)
-    assert list((tmp_path / "target").iterdir()) == []
+        convert(tmp_path / "release", tmp_path / "target")
+    assert {path.name for path in (tmp_path / "target").iterdir()} == {".lock"}
+
+
+def test_a_disk_that_fills_up_is_an_error_and_not_a_signal(tmp_path):
+    release, target = tmp_path / "release", tmp_path / "target"
+    write_release(release, 2)
+    program = (
+        "import resource, sys; from pathlib import Path; from spdnorm.datasets.ntu_convert import convert\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "convert(Path(sys.argv[1]), Path(sys.argv[2]), workers=1, progress=False)"
+    )
+    command = [sys.executable, "-c", program, str(release), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "StorageError: no space left to write" in done.stderr
+    with pytest.raises(MissingDataError):
+        open_converted(target)
+
+
+def test_the_array_takes_no_more_space_than_its_frames(tmp_path):
+    release, target = tmp_path / "release", tmp_path / "target"
+    write_release(release, 30)
+    convert(release, target, workers=1, progress=False)
+    taken = (target / "signals.npy").stat().st_blocks * 512
+    frames = int(np.load(target / "lengths.npy").sum())
+    assert frames * 300 <= taken < frames * 300 + 31 * 2 * 4096
 
 
 def test_an_archive_in_the_folder_is_unpacked_first(tmp_path):

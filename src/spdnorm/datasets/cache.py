@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ __all__ = [
     "data_root",
     "dataset_folder",
     "free_space",
+    "locked",
     "storage_errors",
 ]
 
@@ -97,6 +99,14 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time fill a folder; the others wait and then find it filled."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def free_space(path: Path) -> int:

@@ -7,14 +7,12 @@ which no loader reads; a killed transfer leaves that, and the next one asks the 
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .cache import storage_errors
+from .cache import locked, storage_errors
 from .errors import ChecksumError, DownloadError, MissingDataError
 from .extras import require
 from .files import require_files, sha256_of
@@ -78,7 +76,7 @@ def fetch_file(file: RemoteFile, folder: Path, *, progress: bool = True) -> Path
     target = folder / file.name
     with storage_errors(target):
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
+        with locked(folder):
             transfer = _ResumingTransfer(folder / f".{file.name}.part", progress=progress)
             for attempt in (1, 2):
                 try:
@@ -103,14 +101,6 @@ def _check(path: Path, file: RemoteFile) -> Path:
             "Delete it and fetch or place it again"
         )
     return path
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time download into a folder; others wait and then find the file there."""
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 class _ResumingTransfer:

@@ -1,23 +1,25 @@
 """One-time conversion of ``.skeleton`` files to one memory-mapped array.
 
-Streamed: a worker holds one file's text at a time (a few megabytes), the array is written through the page
-cache,
-and what is in flight is bounded, so memory does not grow with the number of files. Resumable: row i belongs
-to file
-i, and ``status.npy`` says which rows are done; a killed conversion continues where it was.
+Streamed: a worker holds one file's text at a time (a few megabytes) and writes its row, and what is in flight is
+bounded, so memory does not grow with the number of files. Resumable: row i belongs to file i, and ``status.npy`` says
+which rows are done; a killed conversion continues where it was. The array's file is sparse: it takes the space of the
+frames there are. Rows are written by ``pwrite`` and not through the map, because a full disk is then an error and not
+a fatal signal.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-from .cache import atomic_file, free_space, storage_errors
+from .cache import atomic_file, free_space, locked, storage_errors
 from .errors import CorruptDataError, MissingDataError, StorageError
 from .extras import require
 from .ntu_names import damaged_samples, parse_name
@@ -48,8 +50,7 @@ def convert(
     source : Path
         Folder of the unpacked release.
     target : Path
-        Folder to write: ``signals.npy`` (N, 75, max_frames) float32, the main body's joints as x, y, z
-        joint by
+        Folder to write: ``signals.npy`` (N, max_frames, 75) float32, the main body's joints as x, y, z joint by
         joint; ``lengths.npy``; ``status.npy``; ``files.json``, and ``failures.json`` once all is done.
     workers : int
         Processes; 1 works in this one. A script that calls this with more needs the usual
@@ -67,9 +68,11 @@ def convert(
         ``target``. Files that could not be read are listed with the reason in ``failures.json``.
     """
     names = _list_files(source)
-    with storage_errors(target):
+    with storage_errors(target), ExitStack() as lock:
         target.mkdir(parents=True, exist_ok=True)
-        status = _prepare(target, names, max_frames, restart=restart)
+        lock.enter_context(locked(target))
+        status = _prepare(source, target, names, max_frames, restart=restart)
+        lengths = np.load(target / "lengths.npy", mmap_mode="r+", allow_pickle=False)
         todo = np.flatnonzero(np.isin(status, (PENDING, FAILED)))
         failures: dict[str, str] = {}
         tqdm = require("tqdm", extra="data", purpose="the progress bar")
@@ -77,8 +80,9 @@ def convert(
             total=len(names), initial=len(names) - len(todo), unit="file", disable=None if progress else True
         )
         with bar:
-            for rows, codes, problems in _run(source, target, names, todo, workers, max_frames):
-                status[rows] = codes
+            for rows, found, problems in _run(source, target, names, todo, workers, max_frames):
+                lengths[rows] = found
+                status[rows] = np.where(found > 0, DONE, FAILED)
                 failures.update(problems)
                 bar.update(len(rows))
         status.flush()
@@ -105,7 +109,7 @@ def open_converted(target: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
             f"the conversion in {target} is not finished ({done} of {len(names)} files); "
             "run `spdnorm data prepare ntu` again: it resumes"
         )
-    signals = _load(target / "signals.npy", (len(names), _N_CHANNELS, None))
+    signals = _load(target / "signals.npy", (len(names), None, _N_CHANNELS)).swapaxes(1, 2)
     lengths = np.where(status == DONE, _load(target / "lengths.npy", (len(names),)), 0)
     return signals, lengths, [Path(name).name.removesuffix(".skeleton") for name in names]
 
@@ -121,7 +125,7 @@ def _list_files(source: Path) -> list[str]:
     return names
 
 
-def _prepare(target: Path, names: list[str], max_frames: int, *, restart: bool) -> np.memmap:
+def _prepare(source: Path, target: Path, names: list[str], max_frames: int, *, restart: bool) -> np.memmap:
     listing = target / "files.json"
     description = {"files": names, "max_frames": max_frames}
     if listing.is_file() and not restart:
@@ -133,17 +137,17 @@ def _prepare(target: Path, names: list[str], max_frames: int, *, restart: bool) 
         return np.load(target / "status.npy", mmap_mode="r+", allow_pickle=False)
     listing.unlink(missing_ok=True)
     (target / "failures.json").unlink(missing_ok=True)
-    needed = len(names) * _N_CHANNELS * max_frames * 4
+    # A joint takes 12 bytes of the 70 to 110 that its line has.
+    needed = sum((source / name).stat().st_size for name in names) // 6
     if free_space(target) < needed:
         raise StorageError(
             f"the conversion of {len(names)} files may need {needed / 1e9:.2f} GB and {target} has "
             f"{free_space(target) / 1e9:.2f} GB free; choose another target"
         )
-    shapes = {"signals": (len(names), _N_CHANNELS, max_frames), "lengths": (len(names),), "status": (len(names),)}
-    types = {"signals": np.float32, "lengths": np.int32, "status": np.uint8}
-    for key, shape in shapes.items():
-        # A sparse file: space is taken as rows are written.
-        np.lib.format.open_memmap(target / f"{key}.npy", mode="w+", dtype=types[key], shape=shape).flush()
+    shape = (len(names), max_frames, _N_CHANNELS)
+    np.lib.format.open_memmap(target / "signals.npy", mode="w+", dtype="<f4", shape=shape).flush()
+    np.save(target / "lengths.npy", np.zeros(len(names), dtype=np.int32))
+    np.save(target / "status.npy", np.zeros(len(names), dtype=np.uint8))
     status: np.memmap = np.load(target / "status.npy", mmap_mode="r+", allow_pickle=False)
     damaged = damaged_samples()
     status[:] = [DAMAGED if Path(name).stem in damaged else PENDING for name in names]
@@ -152,6 +156,7 @@ def _prepare(target: Path, names: list[str], max_frames: int, *, restart: bool) 
     return status
 
 
+#: Rows, the number of frames written to each (0 where it failed), and why those failed.
 _Result = tuple[np.ndarray, np.ndarray, dict[str, str]]
 
 
@@ -176,23 +181,22 @@ def _run(
 
 
 def _convert_chunk(source: Path, target: Path, rows: np.ndarray, names: list[str], max_frames: int) -> _Result:
-    signals = np.load(target / "signals.npy", mmap_mode="r+", allow_pickle=False)
-    lengths = np.load(target / "lengths.npy", mmap_mode="r+", allow_pickle=False)
-    codes = np.full(len(rows), DONE, dtype=np.uint8)
+    array: np.memmap = np.load(target / "signals.npy", mmap_mode="r", allow_pickle=False)
+    lengths = np.zeros(len(rows), dtype=np.int32)
     problems: dict[str, str] = {}
-    for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
-        try:
-            _, bodies = read_skeleton(source / name)
-            joints = main_body(bodies).joints
-            if len(joints) > max_frames:
-                raise CorruptDataError(f"{name}: {len(joints)} frames, more than max_frames={max_frames}")
-        except CorruptDataError as error:
-            codes[k] = FAILED
-            problems[name] = str(error)
-            continue
-        signals[row, :, : len(joints)] = joints.reshape(len(joints), _N_CHANNELS).T
-        lengths[row] = len(joints)
-    return rows, codes, problems
+    with (target / "signals.npy").open("r+b") as stream:
+        for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
+            try:
+                _, bodies = read_skeleton(source / name)
+                joints = main_body(bodies).joints
+                if len(joints) > max_frames:
+                    raise CorruptDataError(f"{name}: {len(joints)} frames, more than max_frames={max_frames}")
+            except CorruptDataError as error:
+                problems[name] = str(error)
+                continue
+            os.pwrite(stream.fileno(), joints.astype("<f4").tobytes(), array.offset + row * array.strides[0])
+            lengths[k] = len(joints)
+    return rows, lengths, problems
 
 
 def _load(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
