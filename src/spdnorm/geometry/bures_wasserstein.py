@@ -119,4 +119,6 @@ class BuresWasserstein(Metric):
         root, inverse_root = decomposed.apply(SQRT), decomposed.apply(PSEUDO_INV_SQRT)
         pulled = average(spectrum(congruence(root, xs)).apply(SQRT))
         residual = torch.linalg.matrix_norm(pulled - mean) / torch.linalg.matrix_norm(mean)
-        return congruence(inverse_root, pulled @ pulled), residual
+        # A Gram matrix, so that no rounding makes it indefinite.
+        half = inverse_root @ pulled
+        return symmetrize(half @ half.mT), residual

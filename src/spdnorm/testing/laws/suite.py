@@ -69,8 +69,12 @@ class MetricSuite:
         raise NotImplementedError(f"{type(self).__name__} must define make_metric(self, n, dtype)")
 
     def make_small_metric(self, n: int, dtype: torch.dtype = torch.float64) -> Metric:
-        """The metric for the laws on tracing and derivatives; override it if the full one is long to trace."""
+        """The metric for the laws on derivatives, transforms and hard matrices; override it if the full one is slow."""
         return self.make_metric(n, dtype)
+
+    def make_traced_metric(self, n: int, dtype: torch.dtype = torch.float64) -> Metric:
+        """The metric for the law on compilation; override it if the small one is long to trace."""
+        return self.make_small_metric(n, dtype)
 
     def draw(
         self,

@@ -38,7 +38,7 @@ class TransformLaws(MetricSuite):
 
     def test_compile(self) -> None:
         """All the operators in one graph without breaks, forward and backward."""
-        metric, d = self.make_small_metric(self.n), self.draw(2)
+        metric, d = self.make_traced_metric(self.n), self.draw(2)
 
         def everything(x: Tensor, y: Tensor, u: Tensor, v: Tensor, xs: Tensor) -> list[Tensor]:
             data = Draw(x, y, u, v, xs)
