@@ -21,7 +21,7 @@ from spdnorm.experiments.checkpoint import load_checkpoint
 from spdnorm.experiments.run import run
 
 #: What differs from one computation of the same numbers to the next.
-CLOCK = {"seconds", "samples_per_second", "seconds_per_epoch", "median_seconds_per_epoch"}
+CLOCK = {"seconds", "samples_per_second", "seconds_per_epoch", "median_seconds_per_epoch", "commit"}
 
 
 def numbers(folder: RunFolder) -> dict[str, Any]:

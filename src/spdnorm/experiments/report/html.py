@@ -36,7 +36,7 @@ svg .tick { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .grid { s
 .legend svg { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
 """
 
-#: (title, axis label, metric, in percent); a chart is drawn where its numbers were recorded.
+#: (title, axis label, metric, in percent); a chart is drawn where its numbers were recorded after every epoch.
 CHARTS = (
     ("Training loss", "cross-entropy", "train_loss", False),
     ("Training accuracy", "accuracy", "train_accuracy", True),
@@ -91,8 +91,9 @@ def _charts(table: Table) -> str:
         drawn, shown = [], []
         for title, label, metric, percent in CHARTS:
             lines = curves(table, column.key, metric)
-            # One point a line, as of a test part looked at once, is no curve.
-            if any(len(line.points) > 1 for line in lines):
+            # A test part is mostly looked at only where the validation loss improved: such points are no curve.
+            whole = sum(len(line.points) for line in curves(table, column.key, "train_loss"))
+            if lines and sum(len(line.points) for line in lines) == whole:
                 drawn.append(line_chart(lines, title=title, y_label=label, percent=percent))
                 shown = lines
         if drawn:

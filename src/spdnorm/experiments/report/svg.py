@@ -80,4 +80,4 @@ def ticks(low: float, high: float, *, count: int = 5, whole: bool = False) -> li
         inside = range(math.ceil(low / step), math.floor(high / step) + 1)
         return [i * step for i in inside] or [low]
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    return [round(i * step, 12) for i in range(first, max(last, first + 1) + 1)]
