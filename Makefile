@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: help install demo test test-full lint tables clean
 
 help:
-	@echo "make demo       set up .venv and run the demo"
+	@echo "make demo       set up .venv, train four networks on bundled data, write a report"
 	@echo "make test       set up .venv, lint, type-check, check the rooms, run the tests"
 	@echo "make test-full  the same and the long tests"
 	@echo "make tables     regenerate the tables in docs/ from the code"
@@ -24,7 +24,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 install: $(VENV)/.installed
 
 demo: install
-	$(BIN)/python examples/geometry_tour.py
+	$(BIN)/spdnorm reproduce demo --results runs/demo
 
 lint: install
 	$(BIN)/ruff check .

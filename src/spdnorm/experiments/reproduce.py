@@ -86,7 +86,7 @@ def reproduce(
         run_batched(configs, store=store, execution=execution)
     failures = run_grid(configs, store=store, execution=execution, jobs=jobs, scheduler=scheduler, title=table.name)
     (done,) = (other for other in load_tables(store, [table.name]) if other.name == table.name)
-    report = write_report([done], store.report / table.name, title=recipe.title)
+    report = write_report([done], store.report / table.name, title="spdnorm: results")
     return Outcome(table=done, failures=failures, skipped=skipped, report=report)
 
 
