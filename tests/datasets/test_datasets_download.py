@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import pty
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +56,22 @@ def test_a_file_arrives_whole_and_is_not_fetched_twice(server, tmp_path):
     fetch_file(file, tmp_path / "new" / "folder")
     assert server.requests == [None]
     assert leftovers(tmp_path / "new" / "folder") == {"data.bin"}
+
+
+def test_a_terminal_sees_a_progress_bar(server, tmp_path):
+    server.files["data.bin"] = BODY
+    file = remote(server.url("data.bin"))
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    command = [sys.executable, "-c", FETCH, file.sha256, file.url, str(tmp_path)]
+    with subprocess.Popen(command, stderr=theirs) as child:
+        assert child.wait() == 0
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "data.bin: 100%" in shown
+    assert "3.00M/3.00M" in shown
+    assert "%" not in subprocess.run(command, capture_output=True, text=True, check=True).stderr
 
 
 def test_an_interrupted_transfer_resumes(server, tmp_path):

@@ -7,7 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
+from spdnorm import geometry
 from spdnorm.datasets import load, make_spd_classes, make_ssvep, spectrum_report
 from spdnorm.datasets.synthetic import SPD_METRICS
 
@@ -70,6 +72,28 @@ def test_spd_classes_can_be_told_apart(metric):
     assert (nearest == test.y).mean() > 0.9
 
 
+@pytest.mark.parametrize(
+    "metric",
+    [
+        geometry.AffineInvariant(),
+        geometry.LogCholesky(),
+        geometry.GeneralizedBuresWasserstein(torch.diag(torch.linspace(0.5, 2.0, 6, dtype=torch.float64))),
+        geometry.PowerDeformed(geometry.BuresWasserstein(), 0.5),
+    ],
+    ids=lambda metric: type(metric).__name__,
+)
+def test_spd_classes_on_any_metric(metric):
+    options = {"n_samples": 40, "n_features": 6, "metric": metric, "condition_number": 100.0}
+    exact = make_spd_classes(**options, spread=0.0)
+    np.testing.assert_allclose(spectrum_report(exact).condition, 100, rtol=1e-6)
+    data = make_spd_classes(**options, spread=0.01)
+    assert (spectrum_report(data).smallest > 0).all()
+    # Each sample lies as far from its centre as the tangent vector was long: spread times that of a Gaussian matrix.
+    distance = metric.distance(torch.from_numpy(exact.x), torch.from_numpy(data.x)).numpy()
+    expected = 0.01 * np.sqrt(6 + 6 * 5 / 2)  # n diagonal entries of variance 1, n(n-1)/2 pairs of variance 1/2
+    assert np.mean(distance) == pytest.approx(expected, rel=0.1)
+
+
 def test_spd_classes_repeat_and_fill_a_memory_map(tmp_path):
     options = {"n_samples": 50, "n_features": 5, "seed": 3}
     data = make_spd_classes(**options)
@@ -94,7 +118,7 @@ def test_spd_classes_at_ntu_scale(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "xyz"}, "metric='xyz': choose from aim, lem, lcm, bwm"),
+        ({"metric": "xyz"}, "metric='xyz': choose from aim, lem, lcm, bwm, or give a metric"),
         ({"condition_number": 0.5}, "condition_number=0.5"),
         ({"n_samples": 0}, "at least 1"),
         ({"out": np.zeros((1, 2, 2))}, r"out has shape \(1, 2, 2\)"),

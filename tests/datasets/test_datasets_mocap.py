@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from spdnorm.datasets import CorruptDataError, MissingDataError, covariance, group_split, info, load, spectrum_report
 from spdnorm.datasets.asf_amc import joint_positions, read_amc, read_asf
 from spdnorm.datasets.cmu_prepare import windows
-from spdnorm.datasets.hdm05_names import largest_classes, parse_amc_name
+from spdnorm.datasets.hdm05_names import CLASSES, largest_classes, parse_amc_name
 
 RNG = np.random.default_rng(0)
 
@@ -128,18 +128,27 @@ def test_hdm05_from_the_raw_release(tmp_path):
     info("hdm05-raw").prepare(tmp_path, progress=False)
     data = load("hdm05-raw", tmp_path)
     assert data.x.shape == (9, 93, 93)
-    assert data.class_names == tuple(counts)
-    assert np.bincount(data.y).tolist() == list(counts.values())
+    assert data.class_names == CLASSES
+    assert {CLASSES[k]: int(n) for k, n in enumerate(np.bincount(data.y)) if n} == counts
     assert set(data.column("subject")) == {"bd", "mm"}
     skeleton = read_asf(folder / "HDM_bd.asf")
     path = folder / "HDM05_cut_amc" / "clap1Reps" / "HDM_bd_clap1Reps_001_120.amc"
     positions = joint_positions(skeleton, read_amc(path, skeleton)).reshape(20, 93)
     np.testing.assert_allclose(data.x[0], np.cov(positions.T), rtol=1e-9, atol=1e-9)
     assert spectrum_report(data).rank.max() <= 19
-    assert len(load("hdm05-raw", tmp_path, reduced=True)) == 9  # fewer than 117 classes: all stay
+    reduced = load("hdm05-raw", tmp_path, reduced=True)
+    assert len(reduced) == 9  # fewer than 117 classes: all stay, and are numbered anew
+    assert reduced.class_names == tuple(counts)
+    assert np.bincount(reduced.y).tolist() == list(counts.values())
     (folder / "HDM_mm.asf").unlink()
     with pytest.raises(MissingDataError, match=r"needs the skeleton HDM_mm\.asf"):
         info("hdm05-raw").prepare(tmp_path, progress=False)
+
+
+def test_the_class_list(data_dir):
+    assert len(CLASSES) == len(set(CLASSES)) == 130
+    assert list(CLASSES) == sorted(CLASSES)
+    assert set(load("hdm05-11class", data_dir).class_names) <= set(CLASSES)
 
 
 def test_the_reduced_classes_are_the_largest():

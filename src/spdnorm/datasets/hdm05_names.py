@@ -13,11 +13,16 @@ is 233. The rule here is therefore the part that is certain: the 117 classes wit
 
 from __future__ import annotations
 
+from importlib import resources
+
 import numpy as np
 
-__all__ = ["N_REDUCED_CLASSES", "largest_classes", "parse_amc_name"]
+__all__ = ["CLASSES", "N_REDUCED_CLASSES", "largest_classes", "parse_amc_name"]
 
 N_REDUCED_CLASSES = 117
+
+#: The 130 classes, in alphabetical order, which is the order of the labels.
+CLASSES = tuple(resources.files(__package__).joinpath("hdm05_classes.txt").read_text(encoding="ascii").split())
 
 
 def largest_classes(y: np.ndarray, *, n_classes: int = N_REDUCED_CLASSES) -> np.ndarray:

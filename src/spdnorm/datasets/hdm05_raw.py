@@ -14,7 +14,7 @@ from .errors import CorruptDataError, MissingDataError
 from .extras import require
 from .files import read_npz
 from .hdm05 import CITATION, LICENCE, N_FEATURES
-from .hdm05_names import largest_classes, parse_amc_name
+from .hdm05_names import CLASSES, largest_classes, parse_amc_name
 from .registry import DatasetInfo, register
 from .splits import random_half
 from .triangles import from_upper_triangle, to_upper_triangle
@@ -98,7 +98,9 @@ def prepare_hdm05_raw(root: Path, *, progress: bool = True) -> Path:
         extract_all(folder, folder)
     motions = _files(folder, ".amc")
     skeletons = {path.stem.lower(): read_asf(path) for path in _files(folder, ".asf")}
-    class_names = sorted({path.parent.name for path in motions})
+    found = sorted({path.parent.name for path in motions})
+    # The labels are those of the whole release where part of it is here; folders of other names make their own.
+    class_names = list(CLASSES) if set(found) <= set(CLASSES) else found
     triangles = np.empty((len(motions), N_FEATURES * (N_FEATURES + 1) // 2))
     subjects: list[str] = []
     tqdm = require("tqdm", extra="data", purpose="the progress bar")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .registry import DatasetInfo, register
 from .types import MatrixDataset
 
+if TYPE_CHECKING:
+    from spdnorm.geometry import Metric
+
 __all__ = ["SPD_METRICS", "load_spd_simulated", "make_spd_classes"]
 
-Metric = Literal["aim", "lem", "lcm", "bwm"]
-SPD_METRICS: tuple[Metric, ...] = ("aim", "lem", "lcm", "bwm")
+#: Metrics whose exponential map is written here; any other goes through :mod:`spdnorm.geometry`.
+SPD_METRICS = ("aim", "lem", "lcm", "bwm")
 
 _SYNTHETIC = "none needed (generated)"
 
@@ -23,7 +26,7 @@ def make_spd_classes(
     n_samples: int = 1000,
     n_features: int = 8,
     n_classes: int = 4,
-    metric: Metric = "aim",
+    metric: str | Metric = "aim",
     condition_number: float = 100.0,
     separation: float = 1.0,
     spread: float = 0.3,
@@ -46,8 +49,9 @@ def make_spd_classes(
     ----------
     n_samples, n_features, n_classes : int
         How many, how large; labels take turns.
-    metric : "aim", "lem", "lcm" or "bwm"
-        Affine-invariant, Log-Euclidean, Log-Cholesky or Bures-Wasserstein.
+    metric : "aim", "lem", "lcm", "bwm", or an object of :mod:`spdnorm.geometry`
+        Affine-invariant, Log-Euclidean, Log-Cholesky, Bures-Wasserstein, or any metric there is (``gbwm`` with its
+        matrix, a power deformation, one's own): V is then given the length that it has in the Frobenius norm.
     condition_number : float
         Of each class centre, at least 1.
     separation, spread : float
@@ -66,8 +70,8 @@ def make_spd_classes(
     MatrixDataset
         Metadata ``split``: the first half of every class is train, the rest test.
     """
-    if metric not in SPD_METRICS:
-        raise ValueError(f"metric={metric!r}: choose from {', '.join(SPD_METRICS)}")
+    if isinstance(metric, str) and metric not in SPD_METRICS:
+        raise ValueError(f"metric={metric!r}: choose from {', '.join(SPD_METRICS)}, or give a metric object")
     if condition_number < 1:
         raise ValueError(f"condition_number={condition_number}: give a number >= 1")
     if min(n_samples, n_features, n_classes) < 1:
@@ -82,7 +86,10 @@ def make_spd_classes(
     for start in range(0, n_samples, chunk_size):
         part = slice(start, min(start + chunk_size, n_samples))
         tangent = _symmetric_gaussian(rng, part.stop - start, n_features) * spread
-        x[part] = _EXPONENTIAL[metric](centres, y[part], tangent)
+        if isinstance(metric, str):
+            x[part] = _EXPONENTIAL[metric](centres, y[part], tangent)
+        else:
+            x[part] = _exp_of(metric, centres[y[part]], tangent)
     split = np.where(np.arange(n_samples) // n_classes < (n_samples // n_classes + 1) // 2, "train", "test")
     return MatrixDataset(
         name="spd-simulated",
@@ -145,6 +152,16 @@ def _exp_lcm(centres: np.ndarray, y: np.ndarray, tangent: np.ndarray) -> np.ndar
 def _exp_bwm(centres: np.ndarray, y: np.ndarray, tangent: np.ndarray) -> np.ndarray:
     map_ = np.eye(tangent.shape[-1]) + tangent
     return symmetrize(map_ @ centres[y] @ map_)
+
+
+def _exp_of(metric: Metric, centres: np.ndarray, tangent: np.ndarray) -> np.ndarray:
+    import torch
+
+    point, direction = torch.from_numpy(centres), torch.from_numpy(tangent)
+    length = torch.linalg.matrix_norm(direction)
+    size = metric.norm(point, direction)
+    factor = torch.where(size > 0, length / size, 0)[:, None, None]
+    return symmetrize(metric.exp(point, factor * direction).numpy())
 
 
 _EXPONENTIAL = {"aim": _exp_aim, "lem": _exp_lem, "lcm": _exp_lcm, "bwm": _exp_bwm}
