@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from metric_suites import (
     AffineInvariantLaws,
@@ -24,6 +25,10 @@ class TestAffineInvariant(AffineInvariantLaws):
 class TestAffineInvariantAlphaBeta(AffineInvariantLaws):
     alpha_beta = (2.0, 0.3)
 
+    @pytest.mark.slow
+    def test_compile(self) -> None:
+        super().test_compile()
+
 
 class TestLogEuclidean(LogEuclideanLaws):
     pass
@@ -31,6 +36,10 @@ class TestLogEuclidean(LogEuclideanLaws):
 
 class TestLogEuclideanAlphaBeta(LogEuclideanLaws):
     alpha_beta = (0.5, -0.05)
+
+    @pytest.mark.slow
+    def test_compile(self) -> None:
+        super().test_compile()
 
 
 class TestLogCholesky(LogCholeskyLaws):

@@ -272,7 +272,9 @@ class LogCholesky(Metric):
         i = inv(factor)
         half = i * u * i.T
         n = x.rows
-        half = mp.matrix([[half[a, b] if a > b else half[a, b] / 2 if a == b else 0 for b in range(n)] for a in range(n)])
+        half = mp.matrix(
+            [[half[a, b] if a > b else half[a, b] / 2 if a == b else 0 for b in range(n)] for a in range(n)]
+        )
         d = factor * half
         return mp.matrix([[d[a, b] / factor[a, a] if a == b else d[a, b] for b in range(n)] for a in range(n)])
 
