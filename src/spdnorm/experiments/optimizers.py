@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, ReduceLROnPlateau, StepLR
 
@@ -12,7 +13,7 @@ from .. import optim
 from .config import OptimConfig, ScheduleConfig
 from .errors import ConfigError
 
-__all__ = ["Schedule", "make_optimizer", "make_schedule"]
+__all__ = ["Schedule", "make_optimizer", "make_schedule", "make_stacked_optimizer"]
 
 
 class Schedule:
@@ -44,6 +45,18 @@ def make_optimizer(model: nn.Module, config: OptimConfig) -> Optimizer:
         return optim.get(config.name, model, lr=config.lr, weight_decay=config.weight_decay, **config.options)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"optim {config.name!r}: {error}") from None
+
+
+def make_stacked_optimizer(model: nn.Module, stacked: Mapping[str, Tensor], config: OptimConfig) -> Optimizer:
+    """Return one optimiser of the stacked parameters of networks like ``model``, grouped as ``model``'s own are.
+
+    torch's optimisers move every number by its own history alone, so that a stack moves as its networks would.
+    """
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    optimizer = make_optimizer(model, config)
+    for group in optimizer.param_groups:
+        group["params"] = [stacked[names[id(parameter)]] for parameter in group["params"]]
+    return optimizer
 
 
 def make_schedule(optimizer: Optimizer, config: ScheduleConfig, *, epochs: int) -> Schedule:

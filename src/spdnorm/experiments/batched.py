@@ -1,0 +1,167 @@
+"""Many small models at once: runs that differ in seed and data alone, trained as one batched program.
+
+Parameters and buffers of all networks are stacked (:func:`torch.func.stack_module_state`) and every step is mapped
+over them (:func:`torch.vmap`). Each network sees its own data in its own order, and ends as it would have alone, to
+rounding. Each gets its own folder and row, with ``engine`` saying how it was computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from lightning_fabric import Fabric
+
+from . import environment, rng
+from .batched_trainer import BatchedTrainer
+from .building import PRECISIONS
+from .checkpoint import load_checkpoint, save_checkpoint
+from .config import RunConfig, canonical
+from .data import TaskData, load_task
+from .errors import ExperimentError, RunLockedError
+from .execution import Execution
+from .files import write_json
+from .logs import CsvLog, ProgressLog, shows_progress
+from .run import make_result, make_trainer
+from .store import Store
+
+__all__ = ["groups_of", "run_batched", "why_not"]
+
+
+def why_not(config: RunConfig) -> str | None:
+    """Return why a run cannot be one of a batch, or None."""
+    if config.train.early_stopping is not None:
+        return "early stopping would end each network at its own epoch"
+    if config.optim.schedule.name == "plateau":
+        return "a plateau schedule gives each network its own learning rate"
+    if config.train.condition_epochs:
+        return "condition numbers are counted for one network at a time"
+    if not config.optim.name.startswith("torch-"):
+        return "the Riemannian optimisers move one network at a time; use a torch- one"
+    if config.train.precision != "true":
+        return "mixed precision is for one network at a time"
+    return None
+
+
+def groups_of(configs: Sequence[RunConfig]) -> list[list[RunConfig]]:
+    """Return the runs that can be trained together: equal but for seed, fold and what of the data they take."""
+    found: dict[str, list[RunConfig]] = {}
+    for config in configs:
+        if why_not(config) is None:
+            data = config.data.model_copy(
+                update={
+                    "options": {},
+                    "where": {},
+                    "split": config.data.split.model_copy(update={"fold": 0, "seed": 0}),
+                }
+            )
+            found.setdefault(canonical(config.model_copy(update={"data": data, "seed": 0})), []).append(config)
+    return [group for group in found.values() if len(group) > 1]
+
+
+def run_batched(
+    configs: Sequence[RunConfig], *, store: Store, execution: Execution | None = None, size: int = 16
+) -> list[str]:
+    """Compute the runs that can be trained together, and return the hashes of those that it computed.
+
+    Runs that are done, that have a checkpoint of their own, or that no other run goes with, are left alone.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        Runs.
+    store, execution
+        As in :func:`~.run.run`; one process and one device.
+    size : int
+        Networks in one program at most.
+    """
+    execution = execution or Execution()
+    unique = {config.hash: config for config in configs}.values()
+    open_runs = [
+        config for config in unique if not store.run(config).done and not store.run(config).checkpoint_file.exists()
+    ]
+    computed = []
+    for group in groups_of(open_runs):
+        for start in range(0, len(group), size):
+            batch = group[start : start + size]
+            if len(batch) > 1:
+                computed += _run_group(batch, store, execution)
+    return computed
+
+
+def _run_group(group: list[RunConfig], store: Store, execution: Execution) -> list[str]:
+    name = hashlib.sha256("".join(config.hash for config in group).encode()).hexdigest()[:16]
+    with ExitStack() as stack:
+        try:
+            for config in group:
+                stack.enter_context(store.run(config).locked(timeout=execution.lock_timeout))
+        except RunLockedError:
+            # Another process has one of them: leave the group to the one-by-one engine, which waits.
+            return []
+        stack.enter_context(rng.deterministic(threads=execution.threads))
+        for config in group:
+            store.prepare(config)
+        file = store.root / "batches" / f"{name}.pt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fabric = Fabric(accelerator=execution.accelerator, devices=1)
+        trainer = _make(group, execution, fabric)
+        state = load_checkpoint(file, config_hash=name, device=fabric.device)
+        if state is not None:
+            trainer.load_state_dict(state)
+        _train(trainer, group, execution, lambda: save_checkpoint(file, trainer.state_dict(), config_hash=name))
+        _finish(trainer, group, store, execution)
+        file.unlink(missing_ok=True)
+    return [config.hash for config in group]
+
+
+def _make(group: list[RunConfig], execution: Execution, fabric: Fabric) -> BatchedTrainer:
+    tasks: list[TaskData] = []
+    for config in group:
+        dtype = PRECISIONS[config.train.dtype][0]
+        tasks.append(load_task(config.data, data_dir=execution.data_dir, dtype=dtype).to(fabric.device))
+    lengths = {(len(t.train), t.validation and len(t.validation), len(t.test), t.sample_shape) for t in tasks}
+    if len(lengths) > 1:
+        raise ExperimentError(f"batched runs need parts of the same sizes, these have {sorted(lengths, key=str)}")
+    # Each network is made and seeded as it would be alone.
+    modules = [make_trainer(config, task, fabric).module for config, task in zip(group, tasks, strict=True)]
+    return BatchedTrainer(configs=group, tasks=tasks, modules=modules)
+
+
+def _train(trainer: BatchedTrainer, group: list[RunConfig], execution: Execution, save: object) -> None:
+    assert callable(save)
+    epochs = group[0].train.epochs
+    log = None
+    if shows_progress(execution):
+        title = f"{len(group)} × {group[0].model.name}, {group[0].model.norm}"
+        log = ProgressLog(title, epochs=epochs, done=trainer.epoch)
+    try:
+        while trainer.epoch < epochs:
+            rows = trainer.run_epoch()
+            if trainer.epoch % execution.checkpoint_every == 0:
+                save()
+            if log is not None:
+                log.write({key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if key in rows[-1]})
+    finally:
+        if log is not None:
+            log.close()
+
+
+def _finish(trainer: BatchedTrainer, group: list[RunConfig], store: Store, execution: Execution) -> None:
+    described = environment.describe(replace(execution, devices=1), engine=f"batched, {len(group)} networks")
+    for index, config in enumerate(group):
+        folder = store.run(config)
+        write_json(folder.environment_file, described)
+        CsvLog(folder.metrics_file, trainer.histories[index]).close()
+        states = {"selected": trainer.selected_state(index), "last": trainer.last_state(index)}
+        save_checkpoint(folder.model_file, states, config_hash=config.hash)
+        result = make_result(
+            config,
+            history=trainer.histories[index],
+            chosen_epoch=trainer.chosen_epoch(index),
+            conditions={},
+            parameters=sum(p.numel() for p in trainer.base.parameters()),
+            commit=environment.commit(),
+        )
+        write_json(folder.result_file, result)

@@ -1,0 +1,120 @@
+"""Many networks as one program: what each ends as, and how fast."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from experiment_helpers import small_config
+from test_runs import numbers
+
+from spdnorm.experiments import RunConfig, Store
+from spdnorm.experiments.batched import groups_of, run_batched, why_not
+from spdnorm.experiments.checkpoint import save_checkpoint
+from spdnorm.experiments.run import run
+
+NORMS = ("none", "gbw", "bw", "spd", "spdm", "manifold", "lie")
+
+
+def configs_of(norm: str, *, seeds: int, epochs: int) -> list[RunConfig]:
+    tree = small_config(train__epochs=epochs).model_dump(mode="json")
+    tree["model"] |= {"norm": norm, "norm_options": {}}
+    tree["optim"]["schedule"]["name"] = "cosine"
+    return [
+        RunConfig.model_validate({**tree, "seed": s, "data": {**tree["data"], "split": {"fold": s, "validation": 0.2}}})
+        for s in range(seeds)
+    ]
+
+
+def assert_close(one: dict, other: dict) -> None:
+    for which in ("selected", "last"):
+        for key, value in one["weights"][which].items():
+            torch.testing.assert_close(other["weights"][which][key], value, rtol=1e-6, atol=1e-6)
+    for a, b in zip(one["rows"], other["rows"], strict=True):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert (a[key] == "") == (b[key] == ""), key
+            if a[key]:
+                assert float(b[key]) == pytest.approx(float(a[key]), rel=1e-6, abs=1e-6), key
+    assert one["result"]["readings"].keys() == other["result"]["readings"].keys()
+    for protocol, reading in one["result"]["readings"].items():
+        found = other["result"]["readings"][protocol]
+        assert found.pop("loss") == pytest.approx(reading.pop("loss"), rel=1e-6)
+        assert found == reading
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_each_network_ends_as_it_would_alone(tmp_path: Path, norm: str) -> None:
+    configs = configs_of(norm, seeds=3, epochs=3)
+    alone, together = Store(tmp_path / "alone"), Store(tmp_path / "together")
+    for config in configs:
+        run(config, store=alone)
+    assert run_batched(configs, store=together) == [config.hash for config in configs]
+    for config in configs:
+        assert_close(numbers(alone.run(config)), numbers(together.run(config)))
+        assert run(config, store=together) == together.run(config).result()
+
+
+def test_gradient_clipping_is_each_networks_own(tmp_path: Path) -> None:
+    configs = [config.with_values({"train.gradient_clip": 0.05}) for config in configs_of("gbw", seeds=2, epochs=2)]
+    alone, together = Store(tmp_path / "alone"), Store(tmp_path / "together")
+    for config in configs:
+        run(config, store=alone)
+    run_batched(configs, store=together)
+    for config in configs:
+        assert_close(numbers(alone.run(config)), numbers(together.run(config)))
+
+
+def test_a_batch_continues_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = configs_of("gbw", seeds=2, epochs=5)
+    whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
+    run_batched(configs, store=whole)
+    saved = []
+
+    def stop(path: Path, state: dict, *, config_hash: str) -> None:
+        save_checkpoint(path, state, config_hash=config_hash)
+        saved.append(path)
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spdnorm.experiments.batched.save_checkpoint", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_batched(configs, store=broken)
+    assert saved[0].exists()
+    run_batched(configs, store=broken)
+    for config in configs:
+        one, other = numbers(whole.run(config)), numbers(broken.run(config))
+        assert one["rows"] == other["rows"]
+        assert all(torch.equal(value, other["weights"]["last"][key]) for key, value in one["weights"]["last"].items())
+    assert not saved[0].exists()
+
+
+def test_what_cannot_be_batched_says_why() -> None:
+    for values in (
+        {"train__early_stopping": 3},
+        {"optim__schedule.name": "plateau"},
+        {"optim__name": "adam"},
+        {"train__condition_epochs": [1]},
+    ):
+        config = small_config(**values)
+        assert why_not(config)
+        assert groups_of([config, config.with_values({"seed": 5})]) == []
+
+
+@pytest.mark.slow
+def test_speed_up_is_measured(tmp_path: Path, record_property: Any) -> None:
+    configs = configs_of("gbw", seeds=10, epochs=10)
+    begin = time.perf_counter()
+    for config in configs:
+        run(config, store=Store(tmp_path / "alone"))
+    middle = time.perf_counter()
+    run_batched(configs, store=Store(tmp_path / "together"))
+    speed_up = (middle - begin) / (time.perf_counter() - middle)
+    record_property("speed_up", speed_up)
+    print(f"10 networks as one program: {speed_up:.2f} times as fast as one by one")
+    # Decompositions are done one matrix at a time either way; what is saved is the overhead of small calls.
+    assert speed_up > 1.1
