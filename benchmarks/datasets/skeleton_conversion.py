@@ -60,23 +60,31 @@ def memory(pid: int) -> tuple[float, float]:
     return total["Pss:"] / 1024, total["Rss:"] / 1024
 
 
-def convert(root: Path, workers: int) -> tuple[float, float, float]:
-    """Return seconds, peak PSS and peak RSS."""
+def processor_seconds(pid: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def convert(root: Path, workers: int) -> tuple[float, float, float, float]:
+    """Return seconds, processor seconds (which other work on the machine does not change), peak PSS and peak RSS."""
     command = [sys.executable, "-m", "spdnorm", "data", "prepare", "ntu", "--quiet"]
     command += ["--workers", str(workers), "--data-dir", str(root), "--restart"]
     start = time.perf_counter()
+    used: dict[int, float] = {}
     peak = (0.0, 0.0)
     with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL) as child:
         while child.poll() is None:
             try:
                 now = memory(child.pid)
+                used |= {member: processor_seconds(member) for member in tree(child.pid)}
             except (FileNotFoundError, ProcessLookupError):
                 continue  # a process ended between listing and reading
             peak = (max(peak[0], now[0]), max(peak[1], now[1]))
             time.sleep(0.02)
     if child.returncode:
         sys.exit(f"the conversion failed with status {child.returncode}")
-    return time.perf_counter() - start, *peak
+    return time.perf_counter() - start, sum(used.values()), *peak
 
 
 def main() -> None:
@@ -89,7 +97,7 @@ def main() -> None:
         (root / "ntu").mkdir()
         size = write_files(root / "ntu", arguments.files)
         for workers in arguments.workers:
-            seconds, pss, rss = convert(root, workers)
+            seconds, used, pss, rss = convert(root, workers)
             lengths = open_converted(root / "ntu" / "converted")[1]
             assert (lengths > 0).sum() == arguments.files, "not every file was converted"
             rate = arguments.files / seconds
@@ -99,7 +107,9 @@ def main() -> None:
                 "frames": int(lengths.sum()),
                 "workers": workers,
                 "seconds": round(seconds, 2),
+                "processor_seconds": round(used, 2),
                 "files_per_second": round(rate),
+                "files_per_processor_second": round(arguments.files / used),
                 "minutes_for_56880": round(RELEASE / rate / 60, 1),
                 "peak_pss_mb": round(pss),
                 "peak_rss_sum_mb": round(rss),

@@ -247,6 +247,9 @@ def test_moabb_shaped_recordings_become_the_papers_set(tmp_path):
     assert set(data.where(split="validation").column("session")) == {4}
     assert np.bincount(data.y).tolist() == [40] * 5
     assert len(from_recordings(Recordings(), subjects=[2])) == 100
+    others = from_recordings(Recordings(), subjects=[1], electrodes=ELECTRODES | {"Oz": "E137"})
+    same = np.array([name != "Oz" for name in CHANNELS])
+    assert (np.abs(others.x - data.where(subject=1).x).max(axis=(0, 2)) == 0).tolist() == same.tolist()
     write_segments(data, tmp_path / "mamem_raw" / "segments.npz")
     again = load("mamem-raw", tmp_path, dtype="float32")
     assert again.x.dtype == "float32"

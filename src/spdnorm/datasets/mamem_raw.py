@@ -43,7 +43,9 @@ _FIRST_SECOND = 1.0
 _BAND = (0.5, 40.0)
 
 
-def epochs_of_run(raw: Any, *, events: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+def epochs_of_run(
+    raw: Any, *, events: Mapping[str, int], electrodes: Mapping[str, str] = ELECTRODES
+) -> tuple[np.ndarray, np.ndarray]:
     """Cut one recording (a session of the experiment) into the protocol's segments.
 
     Parameters
@@ -52,6 +54,8 @@ def epochs_of_run(raw: Any, *, events: Mapping[str, int]) -> tuple[np.ndarray, n
         256 channels named E1 to E256 and a stimulus channel, or annotations.
     events : mapping of str to int
         Event names and codes, as MOABB's ``MAMEM2.event_id`` has them (codes 1 to 5 in order of frequency).
+    electrodes : mapping of str to str
+        The electrode at each position.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def epochs_of_run(raw: Any, *, events: Mapping[str, int]) -> tuple[np.ndarray, n
     """
     mne = require("mne", extra="eeg", purpose="MAMEM's recordings")
     codes = sorted(events.values())
-    picks = [ELECTRODES[name] for name in CHANNELS]
+    picks = [electrodes[name] for name in CHANNELS]
     missing = [name for name in picks if name not in raw.ch_names]
     if missing:
         raise CorruptDataError(f"the recording lacks the electrodes {missing}; are its channels named E1 to E256?")
@@ -92,7 +96,11 @@ def epochs_of_run(raw: Any, *, events: Mapping[str, int]) -> tuple[np.ndarray, n
 
 
 def from_recordings(
-    dataset: Any, *, subjects: Iterable[int] | None = None, dtype: str | np.dtype = "float64"
+    dataset: Any,
+    *,
+    subjects: Iterable[int] | None = None,
+    electrodes: Mapping[str, str] = ELECTRODES,
+    dtype: str | np.dtype = "float64",
 ) -> SignalDataset:
     """Run the protocol over a MOABB data set object shaped as ``MAMEM2``: one session, five runs a subject.
 
@@ -106,7 +114,7 @@ def from_recordings(
         if len(runs) != len(SPLIT_OF_SESSION):
             raise CorruptDataError(f"subject {subject} has {len(runs)} recordings, expected {len(SPLIT_OF_SESSION)}")
         for session, raw in enumerate(runs, start=1):
-            x, y = epochs_of_run(raw, events=dataset.event_id)
+            x, y = epochs_of_run(raw, events=dataset.event_id, electrodes=electrodes)
             signals.append((x * 1e6).astype(dtype))
             labels.append(y)
             columns.append(
