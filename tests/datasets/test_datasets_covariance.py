@@ -88,6 +88,16 @@ def test_exactly_symmetric_and_gradients_flow(x):
     assert torch.autograd.gradcheck(lambda t: covariance(t, shrinkage="ledoit-wolf"), tensor)
 
 
+def test_autocast_does_not_lower_the_precision(x):
+    tensor = torch.from_numpy(x.astype("float32"))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        result = covariance(tensor)
+    assert result.dtype is torch.float32
+    torch.testing.assert_close(result, covariance(tensor), rtol=0, atol=0)
+    lengths = torch.full((7,), 40)
+    torch.testing.assert_close(covariance(tensor, lengths=lengths), covariance(tensor[..., :40]))
+
+
 def test_a_memory_map_is_read_in_chunks(x, tmp_path):
     np.save(tmp_path / "x.npy", x)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")

@@ -193,6 +193,20 @@ def test_a_file_where_the_folder_should_be(server, tmp_path):
         fetch_file(remote(server.url("data.bin")), tmp_path / "occupied" / "below")
 
 
+def test_what_is_there_needs_no_write_permission(server, tmp_path):
+    (tmp_path / "data.bin").write_bytes(BODY)
+    tmp_path.chmod(0o555)
+    file = remote(server.url("data.bin"))
+    assert fetch_file(file, tmp_path) == tmp_path / "data.bin"
+    tmp_path.chmod(0o755)
+    assert server.requests == []
+    assert leftovers(tmp_path) == {"data.bin"}
+    # A file of another content is replaced.
+    (tmp_path / "data.bin").write_bytes(b"old")
+    server.files["data.bin"] = BODY
+    assert fetch_file(file, tmp_path).read_bytes() == BODY
+
+
 def run_limited(setup: str, file: RemoteFile, folder: Path) -> subprocess.CompletedProcess[str]:
     """Fetch in a process that first limits itself."""
     program = f"import os, resource, requests, pooch, tqdm\n{FETCH_IMPORTS}\n{setup}\n{FETCH_CALL}"

@@ -264,7 +264,7 @@ def _log(m):
     return (vectors * np.log(values)) @ vectors.T
 
 
-def test_cmu_mocap_as_shared(data_dir):
+def test_the_real_cmu_mocap_set(data_dir):
     data = load("cmu-mocap", data_dir, regularization=1e-3)
     assert data.x.shape == (3944, 93, 93)
     assert data.n_classes == 21

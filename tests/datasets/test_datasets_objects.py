@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -158,6 +159,16 @@ def test_every_entry_is_complete(name):
 def test_a_missing_package_names_its_extra():
     with pytest.raises(MissingExtraError, match=r"needs the package 'nosuch'.*pip install 'spdnorm\[eeg\]'"):
         require("nosuch.module", extra="eeg", purpose="This")
+
+
+def test_generated_and_bundled_data_need_no_data_folder():
+    code = "import sys; sys.modules['platformdirs'] = None; import spdnorm.datasets as d; d.load(sys.argv[1])"
+    for name, status in (("spd-simulated", 0), ("japanese-vowels", 0), ("ntu", 1)):
+        environment = {key: value for key, value in os.environ.items() if key != "SPDNORM_DATA"}
+        command = [sys.executable, "-c", code, name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == status
+    assert "MissingExtraError: the default data folder needs the package 'platformdirs'" in done.stderr
 
 
 def test_names_are_found_without_torch():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +30,9 @@ app = typer.Typer(
     help="List, describe, fetch, verify and prepare data sets.",
     pretty_exceptions_show_locals=False,
 )
+
+#: More channels than these are not listed by name.
+_MOST_CHANNELS = 32
 
 Name = Annotated[str, typer.Argument(help="A data set's name, as `spdnorm data list` shows it, or moabb:NAME.")]
 DataDir = Annotated[
@@ -144,8 +149,10 @@ def prepare(
         if entry.prepare is None:
             typer.echo(f"{entry.name} needs no preparation. {entry.instructions}")
             return
-        extra = {"workers": workers, "restart": restart} if entry.name == "ntu" else {}
-        typer.echo(f"ok {entry.prepare(data_root(data_dir), progress=not quiet, **extra)}")
+        given = {"progress": not quiet, "workers": workers, "restart": restart}
+        taken = inspect.signature(entry.prepare).parameters
+        options = {key: value for key, value in given.items() if key in taken}
+        typer.echo(f"ok {entry.prepare(data_root(data_dir), **options)}")
 
 
 def _presence(entry: DatasetInfo, root: Path) -> str:
@@ -181,7 +188,10 @@ def _shape(dataset: SignalDataset | MatrixDataset) -> str:
 
     text = f"x {dataset.x.shape} {dataset.x.dtype}, {dataset.n_classes} classes"
     if isinstance(dataset, SignalDataset):
-        text += f", {dataset.sampling_rate:g} Hz, channels {' '.join(dataset.channel_names)}"
+        if not math.isnan(dataset.sampling_rate):
+            text += f", {dataset.sampling_rate:g} Hz"
+        if 0 < len(dataset.channel_names) <= _MOST_CHANNELS:
+            text += f", channels {' '.join(dataset.channel_names)}"
         if dataset.lengths is not None:
             text += f", lengths {dataset.lengths.min()} to {dataset.lengths.max()}"
     return text

@@ -100,7 +100,10 @@ def covariance(
     if x.ndim != 3:
         raise ValueError(f"x has shape {tuple(x.shape)}, expected (samples, channels, times)")
     count, channels, times = x.shape
-    ell = torch.full((count,), times) if lengths is None else torch.as_tensor(np.array(lengths))
+    if lengths is None:
+        ell = torch.full((count,), times)
+    else:
+        ell = lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(np.array(lengths))
     _check_lengths(ell, count=count, times=times, options=chosen)
     device = x.device if isinstance(x, torch.Tensor) else None
     ell = ell.to(device=device, dtype=torch.int64)
@@ -111,7 +114,8 @@ def covariance(
         # Only a chunk is copied and converted at a time: x may be a memory map larger than memory.
         signals = x[part] if isinstance(x, torch.Tensor) else torch.from_numpy(_native_copy(x[part]))
         masked = None if lengths is None else ell[part]
-        result[part] = covariance_batch(signals.to(work), ell[part].to(work), masked, chosen)
+        with torch.autocast(result.device.type, enabled=False):  # sums keep their precision
+            result[part] = covariance_batch(signals.to(work), ell[part].to(work), masked, chosen)
     return result if isinstance(x, torch.Tensor) else result.numpy()
 
 

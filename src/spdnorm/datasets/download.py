@@ -75,6 +75,8 @@ def fetch_file(file: RemoteFile, folder: Path, *, progress: bool = True) -> Path
     pooch = require("pooch", extra="data", purpose="downloading")
     target = folder / file.name
     with storage_errors(target):
+        if target.is_file() and sha256_of(target) == file.sha256:
+            return target  # nothing to write, so the folder may well be read-only
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             transfer = _ResumingTransfer(folder / f".{file.name}.part", progress=progress)

@@ -133,4 +133,6 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None, **options: A
     **options
         The loader's own keyword options.
     """
-    return info(name).loader(data_root(data_dir), **options)
+    entry = info(name)
+    # What needs no files needs no data folder, nor the package that finds it.
+    return entry.loader(data_root(data_dir) if entry.folder else Path(), **options)
