@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +51,14 @@ def test_the_first_example_runs(data_dir, monkeypatch):
     names: dict[str, object] = {}
     exec(example, names)
     assert tuple(names["x"].shape) == (300, 8, 8)
+
+
+@pytest.mark.slow
+def test_the_conversion_stays_within_its_memory():
+    script = ROOT / "benchmarks" / "datasets" / "skeleton_conversion.py"
+    command = [sys.executable, str(script), "--files", "2000", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["peak_rss_sum_mb"] < 500
+    assert result["files_per_processor_second"] > 50
