@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.helpers import spd_matrices
 from torch import nn
 
 from spdnorm.functional import gbw_batch_norm, lie_batch_norm
@@ -12,7 +13,6 @@ from spdnorm.geometry import AffineInvariant, BuresWasserstein, random_spd
 from spdnorm.linalg import expm, logm, vec
 from spdnorm.nn import GBWBatchNorm, LieBatchNorm, SPDBatchNorm, SPDMomentumBatchNorm
 from spdnorm.nn.constraints import assign
-from tests.helpers import spd_matrices
 
 
 def test_identity_metric_is_bwbn():
@@ -28,8 +28,8 @@ def test_theta_to_zero_is_log_euclidean():
     lem = lie_batch_norm(x, metric="lem", bias=g, scale=s, training=True, eps=0.0)
     errors = []
     for theta in (0.1, 0.01, 0.001):
-        # Near I, X^theta = I + theta log X, and d_BW is half the Frobenius distance: s / nu stays the same s / nu only if
-        # the scale is halved with the distances.
+        # Near I, X^theta = I + theta log X, and d_BW is half the Frobenius distance: s / nu is the same only if the scale
+        # is halved with the distances.
         out = gbw_batch_norm(x, theta=theta, bias=g, scale=s / 2, training=True, eps=0.0, mean_iterations=None)
         errors.append(float((out - lem).abs().max() / lem.abs().max()))
     assert errors[0] < 0.2
@@ -85,8 +85,8 @@ def test_spd_momentum_agrees_with_spd_learn_at_momentum_one():
     torch.testing.assert_close(ours(x), peer(x.unsqueeze(1)).squeeze(1), rtol=1e-7, atol=1e-7)
 
 
-def test_gradient_where_the_peer_loses_it():
-    """At equal eigenvalues (here: the identity) spd-learn's square root has a derivative; so must ours, and the same."""
+def test_gradient_at_multiples_of_the_identity():
+    """At equal eigenvalues (here: multiples of the identity) the derivative exists, and is the numeric one."""
     x = torch.eye(4, dtype=torch.float64).repeat(3, 1, 1) * torch.tensor([1.0, 2.0, 3.0]).double()[:, None, None]
     x.requires_grad_()
     direction = torch.randn(3, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

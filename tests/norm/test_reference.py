@@ -24,9 +24,7 @@ def _case():
 def test_variance_is_about_the_identity_before_centring(theta):
     x, m, g = _case()
     var = torch.ones((), dtype=torch.float64)
-    reference_gbw_batch_norm(
-        x, torch.eye(4).double(), var, metric=m, bias=g, theta=theta, training=True, momentum=1.0
-    )
+    reference_gbw_batch_norm(x, torch.eye(4).double(), var, metric=m, bias=g, theta=theta, training=True, momentum=1.0)
     inverse_root = transcription._power(m.numpy(), -0.5)
     hats = [inverse_root @ transcription._power(v, theta) @ inverse_root for v in x.numpy()]
     expected = np.mean([transcription.squared_distance(np.eye(4), h) for h in hats]) / theta**2

@@ -104,7 +104,7 @@ def rebuild(
         factor = (factor if scale is None else scale * factor)[..., None, None]
     elif scale is not None:
         factor = scale[..., None, None]
-    centre = None if bias is None else kernel.enter(bias)
+    centre = None if bias is None else kernel.anchor(bias)
     return kernel.leave(kernel.rebuild(deviation, factor, centre))
 
 

@@ -23,12 +23,11 @@ from spdnorm.functional.batch_norm import (
 )
 from spdnorm.functional.kernels import BuresWassersteinKernel, ChartedKernel, NormKernel
 from spdnorm.functional.layout import prepare
-from spdnorm.geometry import Chart, PowerChart, plain_average
+from spdnorm.geometry import PowerChart, plain_average
 from spdnorm.linalg import (
     INV_SQRT,
     SQRT,
     SpectralFunction,
-    Spectrum,
     congruence,
     full_precision,
     spectrum,
@@ -54,32 +53,11 @@ class TiesAsZero(SpectralFunction):
         return torch.where((a == b) & off_diagonal, torch.zeros_like(exact), exact)
 
 
-class _ReferenceCongruence(Chart):
-    """M^-1/2 X M^-1/2 with the script's derivative of the square roots."""
-
-    def __init__(self, m: Tensor) -> None:
-        decomposed: Spectrum = spectrum(m)
-        self.root = decomposed.apply(TiesAsZero(SQRT))
-        self.inverse_root = decomposed.apply(TiesAsZero(INV_SQRT))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return congruence(self.inverse_root, x)
-
-    def inverse(self, y: Tensor) -> Tensor:
-        return congruence(self.root, y)
-
-    def push(self, x: Tensor, u: Tensor) -> Tensor:
-        return congruence(self.inverse_root, u)
-
-    def pull(self, y: Tensor, v: Tensor) -> Tensor:
-        return congruence(self.root, v)
-
-
-def _kernel(metric: Tensor | None, theta: float) -> NormKernel[Any]:
-    kernel: NormKernel[Any] = BuresWassersteinKernel()
-    if metric is not None:
-        kernel = ChartedKernel(kernel, _ReferenceCongruence(metric))
-    return kernel if theta == 1 else ChartedKernel(kernel, PowerChart(theta), scale=1 / theta**2)
+def _roots(m: Tensor) -> tuple[Tensor, Tensor]:
+    """M^1/2 and M^-1/2 with the script's derivatives."""
+    decomposed = spectrum(m)
+    decomposed.check(INV_SQRT, "metric")
+    return decomposed.apply(TiesAsZero(SQRT)), decomposed.apply(TiesAsZero(INV_SQRT))
 
 
 def _variance_about_identity(y: Tensor, theta: float) -> Tensor:
@@ -119,13 +97,17 @@ def reference_gbw_batch_norm(
     )
     if batch.shape[0] == 0:
         return x.clone()
-    kernel = _kernel(metric, theta)
+    roots = None if metric is None else _roots(metric)
+    kernel: NormKernel[Any] = BuresWassersteinKernel(roots=roots)
+    if theta != 1:
+        kernel = ChartedKernel(kernel, PowerChart(theta), scale=1 / theta**2)
     options = Options(stats_grad=False, mean_iterations=mean_iterations, eps=eps)
     y = kernel.enter(batch)
     if training or running_mean is None:
         with torch.no_grad():
             mean = kernel.mean(y, options.average, mean_iterations)
-            statistics = Statistics(mean, _variance_about_identity(y, theta))
+            hat = y if roots is None else congruence(roots[1], y)
+            statistics = Statistics(mean, _variance_about_identity(hat, theta))
         if training and running_mean is not None:
             update_running(kernel, running_mean, running_var, statistics, momentum)
     else:

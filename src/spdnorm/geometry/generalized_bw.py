@@ -50,6 +50,8 @@ class GeneralizedBuresWasserstein(Pullback):
     """
 
     allows_singular = True
+    base: BuresWasserstein
+    chart: CongruenceChart
 
     def __init__(self, metric_matrix: Tensor, *, base: BuresWasserstein | None = None) -> None:
         check_symmetric(metric_matrix, "metric_matrix")

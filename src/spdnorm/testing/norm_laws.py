@@ -1,10 +1,10 @@
 """The laws that every normalisation layer keeps, to be inherited by a test class.
 
-    class TestMine(NormLaws):
-        metric_class = staticmethod(lambda layer: MyMetric())
+class TestMine(NormLaws):
+    metric_class = staticmethod(lambda layer: MyMetric())
 
-        def make(self, n, **options):
-            return MyNorm(n, **options)
+    def make(self, n, **options):
+        return MyNorm(n, **options)
 """
 
 from __future__ import annotations
@@ -201,8 +201,12 @@ class NormLaws:
         copies = [loaded, copy.deepcopy(layer)]
         # torch refuses to pickle parametrized modules; those with manifold parameters it takes.
         free = self.make(N, dtype=torch.float64, parametrized=False)
-        free.load_state_dict({k.replace("parametrizations.", "").replace(".original", ""): v for k, v in
-                              self._unparametrized(layer).items()})
+        free.load_state_dict(
+            {
+                k.replace("parametrizations.", "").replace(".original", ""): v
+                for k, v in self._unparametrized(layer).items()
+            }
+        )
         copies.append(pickle.loads(pickle.dumps(free)))
         x = self.data(seed=9)
         for other in copies:

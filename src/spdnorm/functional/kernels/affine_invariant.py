@@ -1,7 +1,7 @@
 """Batch normalisation under the affine-invariant metric: whitening, a power, colouring.
 
-``translation="eigen"`` whitens by B^-1/2 (Brooks et al. 2019; Kobler et al. 2022), ``"cholesky"`` by the inverse Cholesky
-factor (LieBN, Chen et al. 2024); the results differ by rotations.
+``translation="eigen"`` whitens by B^-1/2 (Brooks et al. 2019; Kobler et al. 2022), ``"cholesky"`` by the inverse
+Cholesky factor (LieBN, Chen et al. 2024); the results differ by rotations.
 """
 
 from __future__ import annotations

@@ -30,6 +30,10 @@ class NormKernel(ABC, Generic[D]):
         """Inverse of :meth:`enter`."""
         return y
 
+    def anchor(self, bias: Tensor) -> Tensor:
+        """A bias, given as an SPD point -> the space in which :meth:`rebuild` takes it."""
+        return self.enter(bias)
+
     def load(self, buffer: Tensor) -> Tensor:
         """A running-mean buffer, always SPD -> the space where statistics are taken."""
         return buffer

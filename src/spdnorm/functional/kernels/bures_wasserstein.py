@@ -1,4 +1,4 @@
-"""Batch normalisation under the Bures-Wasserstein metric (paper, Eqs. (center), (data scaling), (bias); Alg. 1).
+"""Batch normalisation under the (generalised) Bures-Wasserstein metric (paper, Eqs. (center) to (bias); Alg. 1).
 
 With T the optimal map from the barycentre B to a sample X, transported to the identity Log_B X becomes V with
 
@@ -15,20 +15,9 @@ import torch
 from torch import Tensor
 
 from spdnorm.functional.kernels.base import NormKernel
+from spdnorm.functional.kernels.bw_fused import biased, deviation, root_of_congruence, usable
 from spdnorm.geometry import Average, BuresWasserstein
-from spdnorm.linalg import (
-    ABS,
-    PSEUDO_INV_SQRT,
-    SQRT,
-    Power,
-    congruence,
-    eye_like,
-    spectrum,
-    sum_operator,
-    symmetrize,
-)
-
-_HALF, _MINUS_HALF = Power(0.5), Power(-0.5)
+from spdnorm.linalg import ABS, PSEUDO_INV_SQRT, SQRT, congruence, eye_like, spectrum
 
 
 def fold(w: Tensor) -> Tensor:
@@ -38,7 +27,7 @@ def fold(w: Tensor) -> Tensor:
     left alone. Where a look at the data is not possible (tracing, vmap) or would make a GPU wait, all of them go
     through the eigendecomposition, with the same result.
     """
-    if w.device.type != "cpu" or not checks_possible(w):
+    if w.device.type != "cpu" or not usable(w):
         return spectrum(w).apply(ABS)
     folded = torch.linalg.cholesky_ex(w.detach()).info != 0
     if not bool(folded.any()):
@@ -47,25 +36,41 @@ def fold(w: Tensor) -> Tensor:
     return flat.index_copy(0, index, spectrum(flat[index]).apply(ABS)).reshape(w.shape)
 
 
-def checks_possible(w: Tensor) -> bool:
-    """Whether the data may decide the path taken: not while tracing or inside a functorch transform."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is None
-
-
 class BuresWassersteinKernel(NormKernel[Tensor]):
-    """Deviations are V / 2 at the identity, symmetric (N, ..., n, n)."""
+    """Deviations are V / 2 at the identity, symmetric (N, ..., n, n).
 
-    def __init__(self, metric: BuresWasserstein | None = None) -> None:
+    Parameters
+    ----------
+    metric : BuresWasserstein, optional
+    roots : pair of Tensors, optional
+        M^1/2 and M^-1/2 of the generalised metric (n, n) or (C, n, n). Samples are never moved to M^-1/2 X M^-1/2 by
+        themselves: the root enters the products that are due anyway. Means live in that space all the same.
+    """
+
+    def __init__(self, metric: BuresWasserstein | None = None, *, roots: tuple[Tensor, Tensor] | None = None) -> None:
         self.metric = metric or BuresWasserstein()
+        self.roots = roots
 
-    def mean(self, y: Tensor, average: Average, iterations: int | None) -> Tensor:  # noqa: D102
-        return self.metric._mean(y, average, iterations).mean
+    def _inverse(self, like: Tensor) -> Tensor:
+        return eye_like(like) if self.roots is None else self.roots[1]
+
+    def anchor(self, bias: Tensor) -> Tensor:  # noqa: D102
+        return bias if self.roots is None else congruence(self.roots[1], bias)
+
+    def mean(self, y: Tensor, average: Average, iterations: int | None) -> Tensor:
+        """The fixed point of the paper's Eq. (mean_compute2), from the arithmetic mean."""
+        k = self._inverse(y)
+        if iterations is None:
+            return self.metric._mean(y if self.roots is None else congruence(k, y), average, None).mean
+        mean = average(y) if self.roots is None else congruence(k, average(y))
+        for _ in range(iterations):
+            decomposed = spectrum(mean)
+            pulled = average(root_of_congruence(y, decomposed.apply(SQRT) @ k))
+            mean = congruence(decomposed.apply(PSEUDO_INV_SQRT), pulled @ pulled)
+        return mean
 
     def deviation(self, y: Tensor, mean: Tensor) -> Tensor:  # noqa: D102
-        b = spectrum(mean)
-        root, inverse_root = b.apply(SQRT), b.apply(PSEUDO_INV_SQRT)
-        optimal_map = congruence(inverse_root, spectrum(congruence(root, y)).apply(SQRT))
-        return sum_operator(b, _HALF, optimal_map) * 0.5**0.5 - root
+        return deviation(y, mean, self._inverse(mean))
 
     def squared_norm(self, deviation: Tensor) -> Tensor:  # noqa: D102
         return deviation.square().sum((-2, -1))
@@ -75,18 +80,14 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         root = fold(identity + deviation)
         if factor is not None:
             root = fold(identity + factor * (root - identity))
-        if bias is None:
-            return root @ root.mT
-        # Exp_G Z = (I + L_G Z) G (I + L_G Z), with L_G . PT_{I->G} again elementwise in the eigenbasis of G.
-        g = spectrum(bias)
-        step = identity + 2**0.5 * sum_operator(g, _MINUS_HALF, root - identity)
-        half = step @ g.apply(SQRT)
+        if bias is not None:
+            outward = identity if self.roots is None else self.roots[0]
+            return biased(root - identity, bias, outward)
+        half = root if self.roots is None else self.roots[0] @ root
         return half @ half.mT
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:
         """Paper, Eq. (mean_compute1), in the form (1 - t) I + t T about A."""
         at = spectrum(a)
-        inverse_root = at.apply(PSEUDO_INV_SQRT)
-        optimal_map = congruence(inverse_root, spectrum(congruence(at.apply(SQRT), b)).apply(SQRT))
-        step = (1 - t) * eye_like(a) + t * optimal_map
-        return symmetrize(step @ a @ step)
+        optimal_map = congruence(at.apply(PSEUDO_INV_SQRT), spectrum(congruence(at.apply(SQRT), b)).apply(SQRT))
+        return congruence((1 - t) * eye_like(a) + t * optimal_map, a)

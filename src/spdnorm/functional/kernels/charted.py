@@ -24,6 +24,9 @@ class ChartedKernel(NormKernel[D]):
     def leave(self, y: Tensor) -> Tensor:  # noqa: D102
         return inverse_chart(self.chart, self.base.leave(y))
 
+    def anchor(self, bias: Tensor) -> Tensor:  # noqa: D102
+        return self.base.anchor(self.chart.forward(bias))
+
     def load(self, buffer: Tensor) -> Tensor:  # noqa: D102
         return self.base.load(buffer)
 

@@ -10,7 +10,14 @@ from spdnorm.functional.kernels.base import GenericKernel, NormKernel
 from spdnorm.functional.kernels.bures_wasserstein import BuresWassersteinKernel
 from spdnorm.functional.kernels.charted import ChartedKernel
 from spdnorm.functional.kernels.flat import FlatKernel
-from spdnorm.geometry import AffineInvariant, BuresWasserstein, Euclidean, Metric, Pullback
+from spdnorm.geometry import (
+    AffineInvariant,
+    BuresWasserstein,
+    Euclidean,
+    GeneralizedBuresWasserstein,
+    Metric,
+    Pullback,
+)
 
 
 def _pullback(metric: Pullback) -> NormKernel[Any]:
@@ -19,11 +26,16 @@ def _pullback(metric: Pullback) -> NormKernel[Any]:
     return ChartedKernel(kernel_for(metric.base), metric.chart, scale=metric.scale)
 
 
+def _generalized(metric: GeneralizedBuresWasserstein) -> NormKernel[Any]:
+    return BuresWassersteinKernel(metric.base, roots=(metric.chart.root, metric.chart.inverse_root))
+
+
 # Not functools.singledispatch: torch.compile cannot trace it.
 _kernels: dict[type, Callable[[Any], NormKernel[Any]]] = {
     Metric: GenericKernel,
     AffineInvariant: AffineInvariantKernel,
     BuresWasserstein: BuresWassersteinKernel,
+    GeneralizedBuresWasserstein: _generalized,
     Pullback: _pullback,
 }
 

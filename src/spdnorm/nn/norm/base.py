@@ -37,7 +37,9 @@ class RiemannianBatchNorm(nn.Module, ABC):
     mean_iterations : int or None
         Steps towards the barycentre in training; ``None`` goes on to convergence.
     stats_grad : bool
-        Let gradients flow through the batch's statistics.
+        Let gradients flow through the batch's statistics. Measured on MAMEM-SSVEP-II (GBWBN, 6 subjects x 3 seeds, 60
+        epochs, accuracy on the validation session 4, mean of the last 10 epochs): 65.5 % with, 61.6 % without,
+        paired difference 4.0 +- 1.4 (standard error) points. Hence the default.
     floor : float, optional
         Raise the input's eigenvalues to this number first, for metrics that singular matrices break.
     parametrized : bool

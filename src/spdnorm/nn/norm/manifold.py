@@ -13,7 +13,7 @@ from spdnorm.nn.norm.base import RiemannianBatchNorm
 
 
 class ManifoldNorm(RiemannianBatchNorm):
-    """Exp_G(k PT_{B -> G} Log_B X); what k is, and how sure that is, stands at :func:`spdnorm.functional.manifold_norm`.
+    """Exp_G(k PT_{B -> G} Log_B X); see :func:`spdnorm.functional.manifold_norm` for k and how sure that is.
 
     Parameters
     ----------

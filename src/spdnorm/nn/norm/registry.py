@@ -49,8 +49,8 @@ def norm_layer(
     Parameters
     ----------
     name : str or None
-        ``gbw`` (GBWBN), ``bw`` (BWBN), ``spd`` (SPDBN), ``spdm`` (SPDMBN), ``manifold`` (ManifoldNorm), ``lie`` (LieBN), a
-        registered one, or ``none`` / None for the identity.
+        ``gbw`` (GBWBN), ``bw`` (BWBN), ``spd`` (SPDBN), ``spdm`` (SPDMBN), ``manifold`` (ManifoldNorm), ``lie``
+        (LieBN), a registered one, or ``none`` / None for the identity.
     num_features : int
         Matrix size.
     channels : int, optional
