@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import EarlyStopping, ProgressBar
+from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import Dataset, ValidSplit
 from torch import Tensor, nn
 from torch.utils.data import Subset
+from tqdm.auto import tqdm
 
 from spdnorm import optim
 
@@ -41,6 +42,24 @@ class Batches:
             # A lone sample at the end has no batch statistics.
             if len(batch) > 1 or not self.shuffle or len(rows) == 1:
                 yield self.x[batch], self.y[batch]
+
+
+class EpochBar(Callback):
+    """One progress bar over all epochs, with the last losses."""
+
+    def on_train_begin(self, net: Any, **_: Any) -> None:
+        """Draw the bar."""
+        self.bar = tqdm(total=net.max_epochs, unit="epoch")
+
+    def on_epoch_end(self, net: Any, **_: Any) -> None:
+        """Move on by one."""
+        last = net.history[-1]
+        self.bar.set_postfix({key: f"{last[key]:.3g}" for key in ("train_loss", "valid_loss") if key in last})
+        self.bar.update()
+
+    def on_train_end(self, net: Any, **_: Any) -> None:
+        """Leave the bar as it stands."""
+        self.bar.close()
 
 
 class Net(NeuralNetClassifier):
@@ -81,7 +100,7 @@ def fit(
         split = ValidSplit(validation_fraction, stratified=True, random_state=seed)
         callbacks.append(EarlyStopping(patience=patience, load_best=True))
     if progress_bar:
-        callbacks.append(ProgressBar())
+        callbacks.append(EpochBar())
     net = Net(
         module,
         optimizer_name=optimizer,

@@ -70,14 +70,14 @@ def make_norms(
 
 
 @functools.cache
-def takes_domains(kind: type[nn.Module]) -> bool:
+def takes_domains(kind: Any) -> bool:
     """Whether a layer of this class is called as ``norm(x, domains)``."""
     return "domains" in inspect.signature(kind.forward).parameters
 
 
 def apply_norm(norm: nn.Module, x: Tensor, domains: Tensor | None) -> Tensor:
     """Call a normalisation, with the domain of each sample where it asks for it."""
-    if not takes_domains(type(norm)):
+    if not takes_domains(type(norm)):  # type: ignore[arg-type]
         return norm(x)
     if domains is None:
         raise ValueError("`domains` is missing: this network's normalisation needs the domain of each sample")
