@@ -28,8 +28,8 @@ def test_theta_to_zero_is_log_euclidean():
     lem = lie_batch_norm(x, metric="lem", bias=g, scale=s, training=True, eps=0.0)
     errors = []
     for theta in (0.1, 0.01, 0.001):
-        # Near I, X^theta = I + theta log X, and d_BW is half the Frobenius distance: s / nu is the same only if the scale
-        # is halved with the distances.
+        # Near I, X^theta = I + theta log X, and d_BW is half the Frobenius distance: s / nu is the same only if the
+        # scale is halved with the distances.
         out = gbw_batch_norm(x, theta=theta, bias=g, scale=s / 2, training=True, eps=0.0, mean_iterations=None)
         errors.append(float((out - lem).abs().max() / lem.abs().max()))
     assert errors[0] < 0.2

@@ -63,16 +63,17 @@ def load_task(config: DataConfig, *, data_dir: str | None, dtype: torch.dtype) -
     if config.covariance is not None:
         if not isinstance(dataset, SignalDataset):
             raise ConfigError(f"data.covariance: {config.name!r} holds matrices already; leave it out")
-        dataset = dataset.to_spd(**config.covariance)
-    if config.regularization:
-        if not isinstance(dataset, MatrixDataset):
-            raise ConfigError(
-                "data.regularization adds to matrices; for a network on signals set it in the network, "
-                "model.options.regularization, or set data.covariance={}"
-            )
-        dataset = dataset.regularized(config.regularization)
+        # In the precision of training: rounding may make a single-precision covariance indefinite.
+        dataset = dataset.to_spd(dtype=str(dtype).removeprefix("torch."), **config.covariance)
+    if config.regularization and isinstance(dataset, SignalDataset):
+        raise ConfigError(
+            "data.regularization adds to matrices; for a network on signals set it in the network, "
+            "model.options.epsilon, or set data.covariance={}"
+        )
     indices = split(dataset, config.split)
     x, y = dataset.tensors(dtype=dtype)
+    if config.regularization:
+        x = x + config.regularization * torch.eye(x.shape[-1], dtype=dtype)
     parts = [Part(x[which], y[which]) for which in (indices.train, indices.validation, indices.test)]
     return TaskData(
         train=parts[0],

@@ -65,5 +65,8 @@ def parameter_groups(module: nn.Module, *, weight_decay: float = 0.0) -> list[di
     for parameter in module.parameters():
         if parameter.requires_grad:
             (others if id(parameter) in bare or is_manifold(parameter) else decayed).append(parameter)
-    groups: list[dict[str, Any]] = [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+    groups: list[dict[str, Any]] = [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
     return [group for group in groups if group["params"]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-
 # Both write through a one-dimensional view: torch 2.11 loses the in-place update of a zero-dimensional buffer when it
 # compiles a training graph (AOTAutograd, any backend).
 
