@@ -30,13 +30,13 @@ pyRiemann, geomstats and SciPy stands the difference from theirs and, where that
 peer's own error against the exact result: where the brackets hold the same number, the digits that differ are the
 peer's. A dash: the oracle has no such operator.
 
-Conventions agree after the following: pyRiemann's affine-invariant maps are asked for with `Cm12=True` / `C12=True` (else
-their tangent vectors are whitened); both peers put the tangent vector before the base point; geomstats' and our
+Conventions agree after the following: pyRiemann's affine-invariant maps are asked for with `Cm12=True` / `C12=True`
+(else their tangent vectors are whitened); both peers put the tangent vector before the base point; geomstats' and our
 Bures-Wasserstein inner product are both tr(L_X(U) V) / 2, half the one that makes X -> X^1/2 of a fixed eigenbasis an
 isometry onto 4 times the Euclidean metric. The inner product is measured relative to the product of the lengths.
 
-An inner product and a transport move a tangent vector by X^-1, whose entries are known to `condition number x 1e-16` only:
-1e-8 at 1e8. Distances, exponentials, logarithms, geodesics and means stay below 1e-8 there, because products of
+An inner product and a transport move a tangent vector by X^-1, whose entries are known to `condition number x 1e-16`
+only: 1e-8 at 1e8. Distances, exponentials, logarithms, geodesics and means stay below 1e-8 there, because products of
 matrices are decomposed by the singular values of their factors. A negative power inverts the data first, and
 has the accuracy of that inverse.
 """
@@ -44,10 +44,10 @@ has the accuracy of that inverse.
 TRANSPORT = """
 ## Bures-Wasserstein transport
 
-Between points that commute the closed form is exact to rounding. Otherwise the transport is integrated along the geodesic,
-on horizontal lifts and in a stretched time (`spdnorm/geometry/bw_transport.py`), by `transport_steps` Runge-Kutta
-steps of fourth order. Worst relative error over six draws of 4 x 4 matrices against SciPy's adaptive DOP853 at a
-tolerance of 3e-14:
+Between points that commute the closed form is exact to rounding. Otherwise the transport is integrated along the
+geodesic, on horizontal lifts and in a stretched time (`spdnorm/geometry/bw_transport.py`), by `transport_steps`
+Runge-Kutta steps of fourth order. Worst relative error over six draws of 4 x 4 matrices against SciPy's adaptive
+DOP853 at a tolerance of 3e-14:
 """
 
 

@@ -77,7 +77,8 @@ class _Contraction(Function):
         f = ctx.function
         x, values, vectors, *h = ctx.saved_tensors
         order = len(h)
-        of_x, of_h = None, [None] * order
+        of_x: Tensor | None = None
+        of_h: list[Tensor | None] = [None] * order
         if ctx.needs_input_grad[1]:
             terms = [_contract(f, x, values, vectors, *h[m:], grad.mT, *h[:m]) for m in range(order + 1)]
             of_x = symmetrize(sum(terms[1:], terms[0]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -102,23 +105,18 @@ class ShapeLaws(MetricSuite):
         metric = self.make_small_metric(self.n)
         x, y, u = self._pairs(metric)
         tolerance = 10 * self.tolerance
-        for name, result in {
-            "distance": metric.distance(x, y),
-            "log": metric.log(x, y),
-            "geodesic": metric.geodesic(x, y, 0.4),
-            "transport": metric.transport(x, y, u),
-        }.items():
+        operators: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+            "distance": lambda x, y, u: metric.distance(x, y),
+            "log": lambda x, y, u: metric.log(x, y),
+            "geodesic": lambda x, y, u: metric.geodesic(x, y, 0.4),
+            "transport": metric.transport,
+        }
+        for name, operator in operators.items():
+            result = operator(x, y, u)
             assert result.shape[:2] == (3, 2), f"{name} does not broadcast"
-            for i in range(3):
-                for j in range(2):
-                    a, b, w = x[i, 0], y[j], u[i, 0]
-                    one = {
-                        "distance": lambda a=a, b=b: metric.distance(a, b),
-                        "log": lambda a=a, b=b: metric.log(a, b),
-                        "geodesic": lambda a=a, b=b: metric.geodesic(a, b, 0.4),
-                        "transport": lambda a=a, b=b, w=w: metric.transport(a, b, w),
-                    }[name]()
-                    assert_relative(result[i, j], one, tolerance, f"{name} of one pair of a batch")
+            for i, j in itertools.product(range(3), range(2)):
+                one = operator(x[i, 0], y[j], u[i, 0])
+                assert_relative(result[i, j], one, tolerance, f"{name} of one pair of a batch")
         a, b = x.clone().requires_grad_(), y.clone().requires_grad_()
         grads = torch.autograd.grad(metric.log(a, b).sum() + metric.transport(a, b, u).sum(), (a, b))
         assert [g.shape for g in grads] == [x.shape, y.shape]
