@@ -21,7 +21,15 @@ _forced: ContextVar[bool | None] = ContextVar("spdnorm_checks", default=None)
 
 @contextmanager
 def checks(enabled: bool | None) -> Iterator[None]:
-    """Switch the checks that look at the data on or off within the block (``None``: the default rule)."""
+    """Switch the checks that look at the data on or off within the block (``None``: the default rule).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import checks, checks_active
+    >>> with checks(False):
+    ...     checks_active(torch.eye(2))
+    False
+    """
     token = _forced.set(enabled)
     try:
         yield
@@ -30,7 +38,14 @@ def checks(enabled: bool | None) -> Iterator[None]:
 
 
 def checks_active(x: Tensor) -> bool:
-    """Whether the values of ``x`` may and should be looked at here."""
+    """Whether the values of ``x`` may and should be looked at here.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import checks_active
+    >>> checks_active(torch.eye(2))  # on the CPU, in eager mode
+    True
+    """
     if torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None:
         return False
     forced = _forced.get()
@@ -38,7 +53,13 @@ def checks_active(x: Tensor) -> bool:
 
 
 def check_square(x: Tensor, name: str) -> None:
-    """Raise unless ``x`` is a real floating-point tensor of shape (..., n, n)."""
+    """Raise unless ``x`` is a real floating-point tensor of shape (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_square
+    >>> check_square(torch.eye(3), "x")
+    """
     if not isinstance(x, Tensor):
         raise TypeError(f"`{name}` must be a torch.Tensor, got {type(x).__name__}: wrap it with torch.as_tensor")
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
@@ -48,7 +69,13 @@ def check_square(x: Tensor, name: str) -> None:
 
 
 def check_symmetric(x: Tensor, name: str) -> None:
-    """Raise unless ``x`` is square and, where values may be looked at, finite and symmetric."""
+    """Raise unless ``x`` is square and, where values may be looked at, finite and symmetric.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_symmetric
+    >>> check_symmetric(torch.eye(3), "x")
+    """
     check_square(x, name)
     if x.numel() == 0 or not checks_active(x):
         return
@@ -67,7 +94,13 @@ def check_symmetric(x: Tensor, name: str) -> None:
 
 
 def check_spectrum(values: Tensor, name: str, *, definite: bool) -> None:
-    """Raise unless the eigenvalues (..., n) are positive (``definite``) or not negative beyond rounding."""
+    """Raise unless the eigenvalues (..., n) are positive (``definite``) or not negative beyond rounding.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_spectrum
+    >>> check_spectrum(torch.tensor([0.0, 1.0]), "x", definite=False)  # semi-definite will do
+    """
     if values.numel() == 0 or not checks_active(values):
         return
     lowest = values.detach().amin(-1, keepdim=True)

@@ -24,6 +24,14 @@ def divided_differences(function: SpectralFunction, values: Tensor, order: int) 
     Returns
     -------
     Tensor, shape (..., n, ..., n) with k + 1 trailing axes of size n
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import SQRT, divided_differences
+    >>> divided_differences(SQRT, torch.tensor([1.0, 1.0, 9.0]), 1)
+    tensor([[0.5000, 0.5000, 0.2500],
+            [0.5000, 0.5000, 0.2500],
+            [0.2500, 0.2500, 0.1667]])
     """
     if order == 0:
         return function.value(values)

@@ -30,18 +30,42 @@ _forced: ContextVar[str | None] = ContextVar("spdnorm_eigh_backend", default=Non
 
 
 def register_backend(name: str, backend: Backend) -> None:
-    """Add an eigensolver: (..., n, n) symmetric -> ascending values (..., n) and vectors (..., n, n)."""
+    """Add an eigensolver: (..., n, n) symmetric -> ascending values (..., n) and vectors (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import backends, register_backend
+    >>> register_backend("mine", lambda x: tuple(torch.linalg.eigh(x)))
+    >>> "mine" in backends()
+    True
+    """
     _backends[name] = backend
 
 
 def backends() -> list[str]:
-    """Names of the registered eigensolvers."""
+    """Names of the registered eigensolvers.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import backends
+    >>> "torch" in backends()
+    True
+    """
     return sorted(_backends)
 
 
 @contextmanager
 def eigh_backend(name: str | None) -> Iterator[None]:
-    """Force an eigensolver within the block (``None``: the automatic choice)."""
+    """Force an eigensolver within the block (``None``: the automatic choice).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import eigh, eigh_backend
+    >>> with eigh_backend("host"):
+    ...     values, _ = eigh(torch.eye(3))
+    >>> values
+    tensor([1., 1., 1.])
+    """
     if name is not None and name not in _backends:
         raise ValueError(f"unknown eigh backend {name!r}: choose one of {', '.join(backends())}")
     token = _forced.set(name)
@@ -56,6 +80,13 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
 
     Carries no derivative of its own: spectral functions take theirs from the Daleckii-Krein formula
     (:mod:`spdnorm.linalg.spectral`), which has no pole at equal eigenvalues.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import eigh
+    >>> values, vectors = eigh(torch.diag(torch.tensor([3.0, 1.0])))
+    >>> values
+    tensor([1., 3.])
     """
     if torch.compiler.is_compiling():
         return _torch_backend(x)

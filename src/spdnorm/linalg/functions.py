@@ -21,7 +21,16 @@ from spdnorm.linalg.tolerances import rank_tolerance
 
 @dataclass(frozen=True)
 class SpectralFunction(ABC):
-    """A scalar function to be applied to eigenvalues."""
+    """A scalar function to be applied to eigenvalues.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import LOG, SpectralFunction
+    >>> isinstance(LOG, SpectralFunction)
+    True
+    >>> LOG.first(torch.tensor(2.0), torch.tensor(2.0), floor=torch.tensor(0.0))  # f[a, a] = f'(a)
+    tensor(0.5000)
+    """
 
     @abstractmethod
     def value(self, x: Tensor) -> Tensor:
@@ -110,7 +119,14 @@ class Exp(SpectralFunction):
 
 @dataclass(frozen=True)
 class Power(SpectralFunction):
-    """Any real power; rounding below zero is clamped to zero."""
+    """Any real power; rounding below zero is clamped to zero.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import Power
+    >>> Power(0.5).value(torch.tensor([4.0, 9.0]))
+    tensor([2., 3.])
+    """
 
     exponent: float
 
@@ -152,7 +168,14 @@ class Power(SpectralFunction):
 
 @dataclass(frozen=True)
 class Clamp(SpectralFunction):
-    """max(x, minimum): the rectification of SPDNet's ReEig (Huang and Van Gool 2017)."""
+    """max(x, minimum): the rectification of SPDNet's ReEig (Huang and Van Gool 2017).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import Clamp
+    >>> Clamp(0.5).value(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 2.0000])
+    """
 
     minimum: float
 

@@ -63,6 +63,15 @@ def lyapunov(x: Tensor, s: Tensor, *, decomposition: Spectrum | None = None) -> 
     Returns
     -------
     Tensor, shape (..., n, n)
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import lyapunov
+    >>> x = torch.diag(torch.tensor([1.0, 3.0]))
+    >>> p = lyapunov(x, torch.ones(2, 2))
+    >>> x @ p + p @ x
+    tensor([[1., 1.],
+            [1., 1.]])
     """
     d = spectrum(x) if decomposition is None else decomposition
     return _Lyapunov.apply(d.matrix, d.values, d.vectors, s)
@@ -74,6 +83,14 @@ def generalized_lyapunov(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
 
     With M = C C^T (Cholesky) the substitution P = C^-T Q C^-1 gives an ordinary Lyapunov equation for
     C^-1 X C^-T and C^-1 S C^-T, so that singular X is allowed as in :func:`lyapunov`.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import generalized_lyapunov
+    >>> x, m = torch.diag(torch.tensor([1.0, 3.0])), 2 * torch.eye(2)
+    >>> p = generalized_lyapunov(x, m, torch.ones(2, 2))
+    >>> torch.allclose(x @ p @ m + m @ p @ x, torch.ones(2, 2))
+    True
     """
     c = torch.linalg.cholesky(m)
     x_hat = solve_congruence(c, x)
@@ -83,6 +100,14 @@ def generalized_lyapunov(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
 
 
 def solve_congruence(c: Tensor, x: Tensor) -> Tensor:
-    """C^-1 X C^-T for lower-triangular ``c`` (..., n, n)."""
+    """C^-1 X C^-T for lower-triangular ``c`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import solve_congruence
+    >>> solve_congruence(2 * torch.eye(2), 4 * torch.eye(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     half = torch.linalg.solve_triangular(c, x, upper=False)
     return symmetrize(torch.linalg.solve_triangular(c, half.mT, upper=False))

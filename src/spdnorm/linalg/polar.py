@@ -62,12 +62,26 @@ def polar(w: Tensor) -> Tensor:
 
     It maximises tr(O^T W); where W is singular, one maximiser is returned, and its derivative is taken along
     matrices of the same rank.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import polar
+    >>> q = polar(torch.tensor([[0.0, -2.0], [3.0, 0.0]]))
+    >>> torch.allclose(q, torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
+    True
     """
     left, sigma, right = _SVD.apply(w)
     return _Polar.apply(w, left, sigma, right)
 
 
 def gram_spectrum(w: Tensor) -> Spectrum:
-    """The spectrum of W W^T, from the singular values of ``w`` (..., n, n)."""
+    """The spectrum of W W^T, from the singular values of ``w`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import gram_spectrum
+    >>> gram_spectrum(torch.diag(torch.tensor([2.0, 3.0]))).values
+    tensor([9., 4.])
+    """
     left, sigma, _ = _SVD.apply(w)
     return Spectrum(w @ w.mT, sigma.square(), left)

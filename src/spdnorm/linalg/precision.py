@@ -24,6 +24,14 @@ def full_precision(function: Callable[P, R]) -> Callable[P, R]:
 
     An eigendecomposition or a product in bfloat16 has three digits; autocast would lower every product of a
     geometry to it. Outside autocast the wrapper costs one look at a flag.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import full_precision
+    >>> product = full_precision(torch.matmul)
+    >>> with torch.autocast("cpu", dtype=torch.bfloat16):
+    ...     product(torch.eye(2), torch.eye(2)).dtype
+    torch.float32
     """
 
     @functools.wraps(function)

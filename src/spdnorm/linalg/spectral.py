@@ -115,6 +115,14 @@ class Spectrum:
         The matrix, through which gradients flow.
     values, vectors : Tensor, shapes (..., n) and (..., n, n)
         Its eigendecomposition, constants for autograd.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import INV_SQRT, SQRT, spectrum
+    >>> s = spectrum(torch.diag(torch.tensor([4.0, 16.0])))
+    >>> s.apply(SQRT) @ s.apply(INV_SQRT)  # two functions, one eigendecomposition
+    tensor([[1., 0.],
+            [0., 1.]])
     """
 
     matrix: Tensor
@@ -150,14 +158,29 @@ class Spectrum:
 
 @full_precision
 def spectrum(x: Tensor) -> Spectrum:
-    """Decompose symmetric ``x`` (..., n, n) once, for any number of functions of it."""
+    """Decompose symmetric ``x`` (..., n, n) once, for any number of functions of it.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import spectrum
+    >>> spectrum(torch.diag(torch.tensor([3.0, 1.0]))).values
+    tensor([1., 3.])
+    """
     values, vectors = _Decompose.apply(x)
     return Spectrum(x, values, vectors)
 
 
 @full_precision
 def matrix_function(x: Tensor, function: SpectralFunction, *, name: str = "x") -> Tensor:
-    """f(X) for symmetric ``x`` (..., n, n); raises where f is undefined on the spectrum."""
+    """f(X) for symmetric ``x`` (..., n, n); raises where f is undefined on the spectrum.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import LOG, matrix_function
+    >>> matrix_function(torch.eye(2), LOG)
+    tensor([[0., 0.],
+            [0., 0.]])
+    """
     check_square(x, name)
     decomposed = spectrum(x)
     decomposed.check(function, name)
@@ -166,51 +189,131 @@ def matrix_function(x: Tensor, function: SpectralFunction, *, name: str = "x") -
 
 @full_precision
 def derivative(x: Tensor, function: SpectralFunction, direction: Tensor) -> Tensor:
-    """Frechet derivative Df(X)[H] (paper, Eq. (svd)); differentiable again in both arguments."""
+    """Frechet derivative Df(X)[H] (paper, Eq. (svd)); differentiable again in both arguments.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import SQRT, derivative
+    >>> derivative(4 * torch.eye(2), SQRT, torch.eye(2))  # equal eigenvalues are no special case
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return spectrum(x).derivative(function, direction)
 
 
 def logm(x: Tensor) -> Tensor:
-    """Logarithm of SPD ``x`` (..., n, n)."""
+    """Logarithm of SPD ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import logm
+    >>> logm(torch.eye(2))
+    tensor([[0., 0.],
+            [0., 0.]])
+    """
     return matrix_function(x, LOG)
 
 
 def expm(x: Tensor) -> Tensor:
-    """Exponential of symmetric ``x`` (..., n, n)."""
+    """Exponential of symmetric ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import expm
+    >>> expm(torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return matrix_function(x, EXP)
 
 
 def sqrtm(x: Tensor) -> Tensor:
-    """Square root of positive semi-definite ``x`` (..., n, n)."""
+    """Square root of positive semi-definite ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import sqrtm
+    >>> sqrtm(torch.diag(torch.tensor([0.0, 9.0])))  # singular is allowed
+    tensor([[0., 0.],
+            [0., 3.]])
+    """
     return matrix_function(x, SQRT)
 
 
 def inv_sqrtm(x: Tensor) -> Tensor:
-    """Inverse square root of SPD ``x`` (..., n, n)."""
+    """Inverse square root of SPD ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import inv_sqrtm
+    >>> inv_sqrtm(torch.diag(torch.tensor([4.0, 16.0])))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return matrix_function(x, INV_SQRT)
 
 
 def invm(x: Tensor) -> Tensor:
-    """Inverse of SPD ``x`` (..., n, n)."""
+    """Inverse of SPD ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import invm
+    >>> invm(torch.diag(torch.tensor([2.0, 4.0])))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return matrix_function(x, INVERSE)
 
 
 def powm(x: Tensor, exponent: float) -> Tensor:
-    """Real power of positive (semi-)definite ``x`` (..., n, n)."""
+    """Real power of positive (semi-)definite ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import powm
+    >>> powm(torch.diag(torch.tensor([1.0, 16.0])), 0.25)
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     return matrix_function(x, Power(float(exponent)))
 
 
 def absm(x: Tensor) -> Tensor:
-    """|X| of symmetric ``x`` (..., n, n)."""
+    """|X| of symmetric ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import absm
+    >>> absm(torch.diag(torch.tensor([-2.0, 3.0])))
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
     return matrix_function(x, ABS)
 
 
 def clampm(x: Tensor, minimum: float) -> Tensor:
-    """Eigenvalues of symmetric ``x`` (..., n, n) raised to at least ``minimum``."""
+    """Eigenvalues of symmetric ``x`` (..., n, n) raised to at least ``minimum``.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import clampm
+    >>> clampm(torch.diag(torch.tensor([-1.0, 2.0])), 0.5)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 2.0000]])
+    """
     return matrix_function(x, Clamp(float(minimum)))
 
 
 def sqrt_and_inverse(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(X^1/2, X^-1/2) of SPD ``x`` from one eigendecomposition."""
+    """(X^1/2, X^-1/2) of SPD ``x`` from one eigendecomposition.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import sqrt_and_inverse
+    >>> root, inverse_root = sqrt_and_inverse(4 * torch.eye(2))
+    >>> root[0, 0].item(), inverse_root[0, 0].item()
+    (2.0, 0.5)
+    """
     decomposed = spectrum(x)
     return decomposed.apply(SQRT), decomposed.apply(INV_SQRT)

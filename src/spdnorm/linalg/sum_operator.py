@@ -161,5 +161,12 @@ def sum_operator(x: Spectrum, h: SpectralFunction, t: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (..., n, n), twice differentiable in X and T
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import INVERSE, lyapunov, spectrum, sum_operator
+    >>> x, s = torch.diag(torch.tensor([1.0, 3.0])), torch.ones(2, 2)
+    >>> torch.allclose(sum_operator(spectrum(x), INVERSE, s), lyapunov(x, s))
+    True
     """
     return _chain(h, "ab", x.matrix, x.values, x.vectors, t)

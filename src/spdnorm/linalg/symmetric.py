@@ -9,27 +9,64 @@ from torch import Tensor
 
 
 def symmetrize(x: Tensor) -> Tensor:
-    """(X + X^T) / 2, shape (..., n, n)."""
+    """(X + X^T) / 2, shape (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import symmetrize
+    >>> symmetrize(torch.tensor([[1.0, 2.0], [0.0, 1.0]]))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     return 0.5 * (x + x.mT)
 
 
 def congruence(a: Tensor, x: Tensor) -> Tensor:
-    """A X A^T for ``a`` (..., m, n) and ``x`` (..., n, n), symmetric to the last bit when ``x`` is."""
+    """A X A^T for ``a`` (..., m, n) and ``x`` (..., n, n), symmetric to the last bit when ``x`` is.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import congruence
+    >>> congruence(torch.tensor([[1.0, 1.0]]), torch.eye(2))
+    tensor([[2.]])
+    """
     return symmetrize(a @ x @ a.mT)
 
 
 def eye_like(x: Tensor) -> Tensor:
-    """The identity (n, n) with the size, dtype and device of ``x`` (..., n, n)."""
+    """The identity (n, n) with the size, dtype and device of ``x`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import eye_like
+    >>> eye_like(torch.zeros(7, 2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
 def trace(x: Tensor) -> Tensor:
-    """Trace over the last two axes, shape (...)."""
+    """Trace over the last two axes, shape (...).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import trace
+    >>> trace(torch.eye(3).expand(2, 3, 3))
+    tensor([3., 3.])
+    """
     return x.diagonal(dim1=-2, dim2=-1).sum(-1)
 
 
 def frobenius(x: Tensor, y: Tensor) -> Tensor:
-    """Frobenius inner product over the last two axes, shape (...)."""
+    """Frobenius inner product over the last two axes, shape (...).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import frobenius
+    >>> frobenius(torch.eye(3), 2 * torch.eye(3))
+    tensor(6.)
+    """
     return (x * y).sum((-2, -1))
 
 
@@ -42,6 +79,12 @@ def vec(x: Tensor) -> Tensor:
     """Half-vectorisation that keeps the norm: lower triangle, off-diagonal entries times sqrt(2).
 
     Shape (..., n, n) -> (..., n (n + 1) / 2), with ``vec(x) . vec(y) = tr(x y)``.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import vec
+    >>> vec(torch.eye(3))
+    tensor([1., 0., 1., 0., 0., 1.])
     """
     rows, columns, diagonal = _indices(x.shape[-1], x.device)
     entries = x[..., rows, columns]
@@ -49,7 +92,15 @@ def vec(x: Tensor) -> Tensor:
 
 
 def unvec(v: Tensor) -> Tensor:
-    """Inverse of :func:`vec`: (..., n (n + 1) / 2) -> symmetric (..., n, n)."""
+    """Inverse of :func:`vec`: (..., n (n + 1) / 2) -> symmetric (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import unvec
+    >>> unvec(torch.tensor([1.0, 0.0, 1.0]))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     length = v.shape[-1]
     n = (math.isqrt(8 * length + 1) - 1) // 2
     if n * (n + 1) // 2 != length:
@@ -65,6 +116,14 @@ def safe_sqrt(x: Tensor) -> Tensor:
     """Square root of a non-negative tensor with derivative 0 at 0, where the true one is infinite.
 
     A distance has no gradient at coinciding points; 0 is the subgradient that leaves them in place.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import safe_sqrt
+    >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+    >>> safe_sqrt(x).sum().backward()
+    >>> x.grad
+    tensor([0.0000, 0.2500])
     """
     positive = x > 0
     return torch.where(positive, torch.sqrt(torch.where(positive, x, torch.ones_like(x))), torch.zeros_like(x))

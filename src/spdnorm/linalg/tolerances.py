@@ -20,6 +20,12 @@ def rank_tolerance(values: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (..., 1)
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import rank_tolerance
+    >>> rank_tolerance(torch.tensor([0.0, 1.0])).item() == 2 * torch.finfo(torch.float32).eps
+    True
     """
     n = values.shape[-1]
     if n == 0:
@@ -28,7 +34,14 @@ def rank_tolerance(values: Tensor) -> Tensor:
 
 
 def symmetry_tolerance(dtype: torch.dtype) -> float:
-    """Largest ``max|X - X^T| / max|X|`` that passes for rounding: the square root of epsilon."""
+    """Largest ``max|X - X^T| / max|X|`` that passes for rounding: the square root of epsilon.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import symmetry_tolerance
+    >>> symmetry_tolerance(torch.float64) == torch.finfo(torch.float64).eps ** 0.5
+    True
+    """
     return torch.finfo(dtype).eps ** 0.5
 
 
@@ -37,5 +50,11 @@ def gap_tolerance(dtype: torch.dtype, order: int) -> float:
 
     The recursion loses ``eps / gap`` an order, the series (cut after three terms) ``gap^4``;
     ``eps^(1 / (order + 4))`` balances the two.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import gap_tolerance
+    >>> gap_tolerance(torch.float64, 2) < gap_tolerance(torch.float32, 2)
+    True
     """
     return torch.finfo(dtype).eps ** (1.0 / (order + 4))
