@@ -34,6 +34,12 @@ def data_root(data_dir: str | os.PathLike[str] | None = None) -> Path:
     """Return the folder under which every data set has its own folder.
 
     ``data_dir`` where given, else the environment variable ``SPDNORM_DATA``, else the user's cache directory.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import data_root
+    >>> data_root("somewhere").name
+    'somewhere'
     """
     chosen = data_dir or os.environ.get(ENVIRONMENT_VARIABLE)
     if chosen:

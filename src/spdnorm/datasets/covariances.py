@@ -90,6 +90,12 @@ def covariance(
     -------
     ndarray or tensor as ``x``, shape (N, channels, channels)
         Exactly symmetric.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import covariance
+    >>> covariance(np.random.default_rng(0).normal(size=(5, 8, 125))).shape
+    (5, 8, 8)
     """
     import torch
 

@@ -67,6 +67,12 @@ def make_ssvep(
     SignalDataset
         Metadata ``subject``, ``session`` (both from 1), ``split`` (the last session is test) and
         ``recording``.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import make_ssvep
+    >>> make_ssvep(n_subjects=1, n_sessions=2, trials_per_class=1).x.shape
+    (10, 8, 125)
     """
     if min(n_subjects, n_sessions, trials_per_class, n_channels, n_noise_sources, len(frequencies)) < 1:
         raise ValueError("every count must be at least 1")

@@ -71,6 +71,13 @@ def spectrum_report(
         precision that ``x`` comes in, as ``numpy.linalg.matrix_rank`` has it.
     chunk_size : int
         Matrices at a time.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import make_spd_classes, spectrum_report
+    >>> report = spectrum_report(make_spd_classes(n_samples=50, condition_number=1e3))
+    >>> int(report.rank.min()), bool((report.condition > 1e5).any())
+    (8, False)
     """
     import torch
 
@@ -100,7 +107,14 @@ def spectrum_report(
 
 
 def composition(dataset: Dataset, *, limit: int = 40) -> dict[str, dict[str, int]]:
-    """Return how many samples each class has, and each value of the columns with at most ``limit`` values."""
+    """Return how many samples each class has, and each value of the columns with at most ``limit`` values.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import composition, make_spd_classes
+    >>> composition(make_spd_classes(n_samples=20, n_classes=2))
+    {'class': {'class 0': 10, 'class 1': 10}, 'split': {'test': 10, 'train': 10}}
+    """
     counts = np.bincount(dataset.y, minlength=dataset.n_classes)
     result = {"class": dict(zip(dataset.class_names, counts.tolist(), strict=True))}
     for name, values in dataset.metadata.items():

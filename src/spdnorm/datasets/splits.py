@@ -11,6 +11,12 @@ def group_split(groups: np.ndarray, *, test_size: float = 0.5, seed: int = 0) ->
     """Return a mask (N,) of the test samples such that no group is on both sides.
 
     Groups (subjects, recordings) are drawn at random until they hold ``test_size`` of the samples.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import group_split
+    >>> group_split(np.array(["a", "a", "b", "b"]), test_size=0.5)
+    array([ True,  True, False, False])
     """
     if not 0 < test_size < 1:
         raise ValueError(f"test_size={test_size}: give a fraction between 0 and 1")
@@ -26,7 +32,14 @@ def group_split(groups: np.ndarray, *, test_size: float = 0.5, seed: int = 0) ->
 
 
 def random_half(count: int, *, seed: int = 0) -> np.ndarray:
-    """Return a mask (count,) of a random half: the training half of the paper's skeleton experiments."""
+    """Return a mask (count,) of a random half: the training half of the paper's skeleton experiments.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import random_half
+    >>> int(random_half(6).sum())
+    3
+    """
     mask = np.zeros(count, dtype=bool)
     mask[np.random.default_rng(seed).permutation(count)[: count // 2]] = True
     return mask

@@ -69,6 +69,13 @@ def make_spd_classes(
     -------
     MatrixDataset
         Metadata ``split``: the first half of every class is train, the rest test.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import make_spd_classes
+    >>> data = make_spd_classes(n_samples=100, n_features=6, n_classes=3, condition_number=1e4, metric="bwm")
+    >>> data.x.shape, data.y[:4]
+    ((100, 6, 6), array([0, 1, 2, 0]))
     """
     if isinstance(metric, str) and metric not in SPD_METRICS:
         raise ValueError(f"metric={metric!r}: choose from {', '.join(SPD_METRICS)}, or give a metric object")

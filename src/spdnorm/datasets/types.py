@@ -131,6 +131,14 @@ class SignalDataset(Dataset):
         One name for each channel.
     lengths : ndarray of int64, shape (N,), optional
         True lengths; ``None`` where all fill the time axis.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import make_ssvep
+    >>> eeg = make_ssvep(n_subjects=1, n_sessions=1, trials_per_class=1)
+    >>> spd = eeg.to_spd(normalize="trace", regularization=1e-5)
+    >>> spd.x.shape
+    (5, 8, 8)
     """
 
     sampling_rate: float = float("nan")
@@ -189,6 +197,13 @@ class MatrixDataset(Dataset):
         One name for each row, where known.
     regularization : float
         The lambda of ``X + lambda I`` that was already added.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import make_spd_classes
+    >>> data = make_spd_classes(n_samples=20, n_features=4, n_classes=2)
+    >>> data.where(split="train").x.shape
+    (10, 4, 4)
     """
 
     feature_names: tuple[str, ...] = ()

@@ -60,6 +60,15 @@ class EEGSPDNetClassifier(NetworkClassifier):
     n_iter_ : int
         Epochs done.
     n_features_in_ : int
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import make_ssvep
+    >>> from spdnorm.estimators import EEGSPDNetClassifier
+    >>> eeg = make_ssvep(n_subjects=1, n_sessions=1, trials_per_class=2)
+    >>> model = EEGSPDNetClassifier(max_epochs=2, random_state=0).fit(eeg.x, eeg.y)
+    >>> model.predict(eeg.x).shape == eeg.y.shape
+    True
     """
 
     def __init__(

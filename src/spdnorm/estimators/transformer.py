@@ -42,6 +42,14 @@ class RiemannianBatchNormTransformer(TransformerMixin, BaseEstimator):
     -----
     Shape (N, n, n) -> (N, n, n). A plain table (N, d) is embedded as in :class:`SPDNetClassifier`, giving matrices
     (N, d + 1, d + 1). ``fit_transform`` is ``fit`` and ``transform`` one after the other.
+
+    Examples
+    --------
+    >>> from spdnorm.estimators import RiemannianBatchNormTransformer
+    >>> from spdnorm.geometry import random_spd
+    >>> x = random_spd(4, 20).numpy()
+    >>> RiemannianBatchNormTransformer("gbw", norm_options={"theta": 0.5}).fit(x).transform(x).shape
+    (20, 4, 4)
     """
 
     def __init__(

@@ -61,6 +61,12 @@ class SplitConfig(Frozen):
     (a subject, say); fold number ``fold`` tests. ``sessions``: the last session (in sorted order) of every
     group tests, the one before validates. ``validation`` is the fraction of the training samples, or of the
     training groups, that is put aside where the split itself names none.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import SplitConfig
+    >>> SplitConfig(by="groups", group="subject", folds=5, fold=2).fold
+    2
     """
 
     by: Literal["column", "half", "groups", "sessions"] = "column"
@@ -79,7 +85,14 @@ class SplitConfig(Frozen):
 
 
 class DataConfig(Frozen):
-    """A data set by its registry name, what of it, and how it becomes the network's input."""
+    """A data set by its registry name, what of it, and how it becomes the network's input.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import DataConfig
+    >>> DataConfig(name="mamem", where={"subject": 11}).where
+    {'subject': 11}
+    """
 
     name: str
     options: Options = {}
@@ -90,7 +103,14 @@ class DataConfig(Frozen):
 
 
 class ModelConfig(Frozen):
-    """A network by name, and the normalisation in it."""
+    """A network by name, and the normalisation in it.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import ModelConfig
+    >>> ModelConfig(name="spdnet", norm="gbw", norm_options={"theta": 0.5}).norm
+    'gbw'
+    """
 
     name: str
     norm: str = "none"
@@ -99,7 +119,14 @@ class ModelConfig(Frozen):
 
 
 class ScheduleConfig(Frozen):
-    """Learning-rate schedule: ``step`` (gamma every step_size epochs), ``cosine`` (to zero) or ``plateau``."""
+    """Learning-rate schedule: ``step`` (gamma every step_size epochs), ``cosine`` (to zero) or ``plateau``.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import ScheduleConfig
+    >>> ScheduleConfig(name="step", step_size=50, gamma=0.5).name
+    'step'
+    """
 
     name: Literal["none", "step", "cosine", "plateau"] = "none"
     step_size: int = Field(default=50, ge=1)
@@ -108,7 +135,14 @@ class ScheduleConfig(Frozen):
 
 
 class OptimConfig(Frozen):
-    """The optimiser by its name in :mod:`spdnorm.optim`, what it takes, and the schedule of its learning rate."""
+    """The optimiser by its name in :mod:`spdnorm.optim`, what it takes, and the schedule of its learning rate.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import OptimConfig
+    >>> OptimConfig(lr=1e-2).lr
+    0.01
+    """
 
     name: str = "torch-adam"
     lr: float = Field(default=2.5e-3, gt=0.0)
@@ -122,6 +156,12 @@ class TrainConfig(Frozen):
 
     ``dtype="mixed"`` has float32 signals and convolutions and float64 matrices, as the released code of the paper;
     ``precision`` is automatic mixed precision on top of float32.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import TrainConfig
+    >>> TrainConfig(epochs=100, batch_size=64, dtype="float32").dtype
+    'float32'
     """
 
     epochs: int = Field(default=200, ge=1)
@@ -143,7 +183,15 @@ class TrainConfig(Frozen):
 
 
 class RunConfig(Frozen):
-    """Everything that determines a run: the same configuration gives the same result."""
+    """Everything that determines a run: the same configuration gives the same result.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import DataConfig, ModelConfig, RunConfig
+    >>> run = RunConfig(data=DataConfig(name="basic-motions"), model=ModelConfig(name="spdnet"), seed=1)
+    >>> run.hash == run.with_values({"seed": 2}).with_values({"seed": 1}).hash
+    True
+    """
 
     data: DataConfig
     model: ModelConfig

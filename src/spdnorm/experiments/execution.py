@@ -30,6 +30,12 @@ class Execution:
         Progress display; ``auto`` shows it on a terminal only.
     lock_timeout : float
         Seconds to wait for another process that is writing the same run.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import Execution
+    >>> Execution().accelerator
+    'cpu'
     """
 
     data_dir: str | None = None

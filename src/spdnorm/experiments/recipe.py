@@ -75,7 +75,15 @@ class Quick(Frozen):
 
 
 class Recipe(Frozen):
-    """A table as data."""
+    """A table as data.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import load_recipe
+    >>> recipe = load_recipe("mamem_acc")
+    >>> len(recipe.entries(rows=("gbwbn",), replicates=1))  # one run for each of the 11 subjects
+    11
+    """
 
     name: str
     title: str
@@ -196,7 +204,14 @@ def _merge(tree: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the recipes in the package, sorted."""
+    """Return the names of the recipes in the package, sorted.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import recipe_names
+    >>> "mamem_acc" in recipe_names()
+    True
+    """
     names = (entry.name for entry in (resources.files(__package__) / "recipes").iterdir())
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml") and name[0] != "_")
 
@@ -205,6 +220,12 @@ def load_recipe(name: str) -> Recipe:
     """Return a recipe of the package by its name, or any TOML file by its path.
 
     ``include = ["name"]`` takes over what other files of the package say, as far as the recipe itself does not.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import load_recipe
+    >>> [row.key for row in load_recipe("demo").rows]
+    ['spdnet', 'spdbn', 'liebn', 'gbwbn']
     """
     if name.endswith(".toml"):
         path = Path(name)

@@ -20,6 +20,9 @@ from .store import RunFolder, Store
 
 __all__ = ["Cell", "Place", "Table", "load_tables", "save_table"]
 
+#: Row, column, replicate, member.
+_Where = tuple[str, str, int, int]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -51,7 +54,15 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A recipe as it was run: its text at that time, and its runs."""
+    """A recipe as it was run: its text at that time, and its runs.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Store, load_tables
+    >>> [table.name for table in load_tables(Store(Path("no-such-folder")))]
+    []
+    """
 
     name: str
     recipe: Recipe
@@ -59,6 +70,8 @@ class Table:
     overrides: Mapping[str, Any]
     places: Sequence[Place]
     store: Store
+    #: Data sets that were not at hand, and what to do about them.
+    left_out: Mapping[str, str] = field(default_factory=dict)
     _results: dict[str, dict[str, Any] | None] = field(default_factory=dict, repr=False)
 
     def folder(self, place: Place) -> RunFolder:
@@ -111,27 +124,30 @@ class Table:
 
 
 def save_table(
-    store: Store, recipe: Recipe, entries: Iterable[Entry], *, quick: bool, overrides: Mapping[str, Any]
+    store: Store,
+    recipe: Recipe,
+    entries: Sequence[Entry],
+    *,
+    quick: bool,
+    overrides: Mapping[str, Any],
+    left_out: Mapping[str, str] | None = None,
 ) -> Table:
-    """Remember which runs a table is made of, next to those that earlier calls with the same recipe added."""
+    """Remember which runs a table is made of, next to those that earlier calls with the same recipe added.
+
+    ``left_out``: data sets that could not be had, and what to do about them.
+    """
     name = _table_name(recipe, quick=quick, overrides=overrides)
-    places = {
-        Place(
-            row=entry.row,
-            column=entry.column,
-            replicate=entry.replicate,
-            member=entry.member,
-            hash=entry.config.hash,
-        )
-        for entry in entries
-    }
+    places = {(entry.row, entry.column, entry.replicate, entry.member): entry.config.hash for entry in entries}
+    missing = dict(left_out or {})
     path = store.tables / f"{name}.json"
     tree = recipe.model_dump(mode="json")
     if path.exists():
         old = _read_table(path, store)
         # Rows and columns may be computed one call at a time; a recipe that was edited starts afresh.
         if old.recipe == recipe:
-            places |= set(old.places)
+            places = {(p.row, p.column, p.replicate, p.member): p.hash for p in old.places} | places
+            run_now = {entry.config.data.name for entry in entries}
+            missing = {name: old.left_out[name] for name in old.left_out if name not in run_now} | missing
     store.tables.mkdir(parents=True, exist_ok=True)
     ordered = _in_order(places, recipe)
     write_json(
@@ -140,14 +156,23 @@ def save_table(
             "recipe": tree,
             "quick": quick,
             "overrides": dict(overrides),
-            "places": [[p.row, p.column, p.replicate, p.member, p.hash] for p in ordered],
+            "places": [[*place, places[place]] for place in ordered],
+            "left_out": missing,
         },
     )
     return _read_table(path, store)
 
 
 def load_tables(store: Store, names: Sequence[str] = ()) -> list[Table]:
-    """Return the tables that were run, all of them or those of these recipes or names."""
+    """Return the tables that were run, all of them or those of these recipes or names.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Store, load_tables
+    >>> load_tables(Store(Path("no-such-folder")))
+    []
+    """
     paths = sorted(store.tables.glob("*.json"))
     tables = [_read_table(path, store) for path in paths]
     if not names:
@@ -175,13 +200,14 @@ def _read_table(path: Path, store: Store) -> Table:
             for row, column, replicate, member, name in content["places"]
         ],
         store=store,
+        left_out=content.get("left_out", {}),
     )
 
 
-def _in_order(places: Iterable[Place], recipe: Recipe) -> list[Place]:
+def _in_order(places: Iterable[_Where], recipe: Recipe) -> list[_Where]:
     rows = {row.key: i for i, row in enumerate(recipe.rows)}
     columns = {column.key: i for i, column in enumerate(recipe.columns)}
-    return sorted(places, key=lambda p: (columns[p.column], rows[p.row], p.replicate, p.member))
+    return sorted(places, key=lambda place: (columns[place[1]], rows[place[0]], *place[2:]))
 
 
 def _table_name(recipe: Recipe, *, quick: bool, overrides: Mapping[str, Any]) -> str:

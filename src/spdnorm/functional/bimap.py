@@ -20,6 +20,13 @@ def bimap(x: Tensor, weight: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (..., m, m), symmetric to the last bit
+
+    Examples
+    --------
+    >>> from spdnorm.functional import bimap
+    >>> bimap(torch.diag(torch.tensor([1.0, 2.0, 3.0])), torch.eye(2, 3))  # W X W^T
+    tensor([[1., 0.],
+            [0., 2.]])
     """
     if x.shape[-1] != weight.shape[-1]:
         raise ValueError(

@@ -105,6 +105,12 @@ def covariance(
     Returns
     -------
     Tensor, shape (..., n, n), or (..., segments, n, n)
+
+    Examples
+    --------
+    >>> from spdnorm.functional import covariance
+    >>> covariance(torch.randn(5, 8, 125)).shape
+    torch.Size([5, 8, 8])
     """
     if segments is None:
         c = _one(x, estimator, shrinkage, correction, center)

@@ -66,7 +66,18 @@ class _Eigenvalues(Function):
 
 
 def eigenvalues(s: Spectrum) -> Tensor:
-    """Ascending eigenvalues (..., n) of a decomposed matrix, through which gradients flow."""
+    """Ascending eigenvalues (..., n) of a decomposed matrix, through which gradients flow.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import eigenvalues
+    >>> from spdnorm.linalg import spectrum
+    >>> x = torch.diag(torch.tensor([1.0, 3.0])).requires_grad_()
+    >>> eigenvalues(spectrum(x)).sum().backward()
+    >>> x.grad
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return _Eigenvalues.apply(s.matrix, s.values, s.vectors)
 
 
@@ -74,5 +85,13 @@ def with_eigenvalues(s: Spectrum, values: Tensor) -> Tensor:
     """The matrix (..., n, n) with the eigenvectors of ``s`` and these eigenvalues (..., n); once differentiable.
 
     Where eigenvalues of ``s`` repeat, and ``values`` differ on them, the result is not continuous in ``s``.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import with_eigenvalues
+    >>> from spdnorm.linalg import spectrum
+    >>> with_eigenvalues(spectrum(torch.diag(torch.tensor([1.0, 3.0]))), torch.tensor([2.0, 5.0]))
+    tensor([[2., 0.],
+            [0., 5.]])
     """
     return _Rebuild.apply(s.matrix, s.values, s.vectors, values)

@@ -54,6 +54,12 @@ def log_eigenvalues(x: Tensor, *, threshold: float | None = None, vectorize: str
     vectorize : "half", "full" or "none"
         Half-vectorisation with the off-diagonal entries times sqrt(2), which keeps the norm, shape
         (..., n (n + 1) / 2); all entries, shape (..., n * n); or the matrix itself.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import log_eigenvalues
+    >>> log_eigenvalues(torch.eye(3).expand(2, 3, 3)).shape  # n (n + 1) / 2 numbers a matrix
+    torch.Size([2, 6])
     """
     check_vectorisation(vectorize)
     logarithm = matrix_function(x, LOG if threshold is None else ClampedLog(float(threshold)))

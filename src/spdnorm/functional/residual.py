@@ -41,6 +41,14 @@ def residual_step(x: Spectrum, v: Tensor, *, metric: str = "aim", normalize: boo
     Returns
     -------
     Tensor, shape (..., n, n)
+
+    Examples
+    --------
+    >>> from spdnorm.functional import residual_step
+    >>> from spdnorm.linalg import spectrum
+    >>> residual_step(spectrum(torch.eye(2)), torch.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     check_metric(metric)
     if metric == "aim":

@@ -15,7 +15,14 @@ Average = Callable[[Tensor], Tensor]
 
 
 def plain_average(x: Tensor) -> Tensor:
-    """Unweighted mean over axis 0."""
+    """Unweighted mean over axis 0.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import plain_average
+    >>> plain_average(torch.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
     return x.mean(0)
 
 
@@ -26,6 +33,15 @@ def weighted_average(xs: Tensor, weights: Tensor | None) -> tuple[Average, Tenso
     ----------
     xs : Tensor, shape (..., N, n, n)
     weights : Tensor, shape (..., N), optional
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import weighted_average
+    >>> xs = torch.stack([torch.eye(2), 5 * torch.eye(2)])
+    >>> average, weights = weighted_average(xs, torch.tensor([3.0, 1.0]))
+    >>> average(xs)
+    tensor([[2., 0.],
+            [0., 2.]])
     """
     count = xs.shape[-3]
     if weights is None:

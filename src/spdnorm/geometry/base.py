@@ -23,6 +23,15 @@ class Metric(ABC):
 
     A subclass supplies ``_inner``, ``_exp``, ``_log`` and ``_transport``; a closed form for ``_squared_distance``,
     ``_geodesic`` or ``_mean_step`` replaces the general one where there is one.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import get, random_spd
+    >>> metric, x, y = get("bwm"), random_spd(3, 5), random_spd(3, 5)
+    >>> torch.allclose(metric.exp(x, metric.log(x, y)), y)
+    True
+    >>> metric.mean(x).shape, metric.variance(x).shape
+    (torch.Size([3, 3]), torch.Size([]))
     """
 
     #: Whether singular (positive semi-definite) points are allowed.

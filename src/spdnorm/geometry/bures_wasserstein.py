@@ -40,6 +40,14 @@ class BuresWasserstein(Metric):
     transport_method : "auto", "commuting" or "integrate"
         ``"auto"`` takes the closed form of the paper's Tab. (opera) when all pairs commute, the integration
         otherwise; the others force one (``"commuting"`` is right only for commuting pairs).
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import BuresWasserstein
+    >>> BuresWasserstein().squared_distance(torch.eye(2), 4 * torch.eye(2))  # tr (X^1/2 - I)^2
+    tensor(2.)
+    >>> BuresWasserstein().squared_distance(torch.zeros(2, 2), torch.eye(2))  # the boundary is at a finite distance
+    tensor(2.)
     """
 
     allows_singular = True

@@ -12,7 +12,14 @@ from spdnorm.linalg import trace
 
 
 class Euclidean(Metric):
-    """alpha <U, V> + beta tr(U) tr(V) on matrices (symmetric, or lower triangular with beta = 0)."""
+    """alpha <U, V> + beta tr(U) tr(V) on matrices (symmetric, or lower triangular with beta = 0).
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import Euclidean
+    >>> Euclidean().distance(torch.eye(2), 3 * torch.eye(2)) ** 2
+    tensor(8.0000)
+    """
 
     allows_singular = True
 

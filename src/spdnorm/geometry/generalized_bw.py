@@ -16,6 +16,13 @@ class CongruenceChart(Chart):
     ----------
     m : Tensor, shape (..., n, n)
         SPD; its square roots are taken once.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import CongruenceChart
+    >>> CongruenceChart(4 * torch.eye(2)).forward(torch.eye(2))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
     """
 
     def __init__(self, m: Tensor) -> None:
@@ -47,6 +54,14 @@ class GeneralizedBuresWasserstein(Pullback):
     metric_matrix : Tensor, shape (n, n), or (..., n, n) to broadcast against the points
     base : BuresWasserstein, optional
         To choose how it transports.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import GeneralizedBuresWasserstein
+    >>> m = torch.diag(torch.tensor([1.0, 4.0]))
+    >>> metric = GeneralizedBuresWasserstein(m)
+    >>> metric.inner(m, torch.eye(2), torch.eye(2))  # at X = M: a quarter of the affine-invariant 1 + 1/16
+    tensor(0.2656)
     """
 
     allows_singular = True

@@ -27,7 +27,16 @@ from spdnorm.linalg import cholesky, congruence, solve_congruence, sqrt_and_inve
 
 
 class Translation(ABC):
-    """Isometries that move the identity to a point and back."""
+    """Isometries that move the identity to a point and back.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import LogEuclidean, random_spd, translation
+    >>> a, x = random_spd(3, 2)
+    >>> group = translation(LogEuclidean())
+    >>> torch.allclose(group.unmove(a, group.move(a, x)), x)
+    True
+    """
 
     @abstractmethod
     def move(self, a: Tensor, x: Tensor) -> Tensor:
@@ -92,6 +101,13 @@ def translation(metric: Metric, *, kind: Literal["cholesky", "eigen"] = "cholesk
     metric : AffineInvariant, LogEuclidean, LogCholesky, or PowerDeformed of one of them
     kind : "cholesky" or "eigen"
         For the affine-invariant metric only: left translation of the Cholesky group, or by square roots.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import AffineInvariant, translation
+    >>> translation(AffineInvariant()).move(4 * torch.eye(2), torch.eye(2))  # L X L^T
+    tensor([[4., 0.],
+            [0., 4.]])
     """
     if isinstance(metric, PowerDeformed):
         return DeformedTranslation(translation(metric.base, kind=kind), metric)

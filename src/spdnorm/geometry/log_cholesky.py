@@ -18,7 +18,15 @@ from spdnorm.linalg import (
 
 
 class LogCholeskyChart(Chart):
-    """phi(L L^T) = strictly lower part of L plus the logarithm of its diagonal."""
+    """phi(L L^T) = strictly lower part of L plus the logarithm of its diagonal.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import LogCholeskyChart
+    >>> LogCholeskyChart().forward(torch.tensor([[1.0, 2.0], [2.0, 5.0]]))
+    tensor([[0., 0.],
+            [2., 0.]])
+    """
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         return to_log_cholesky(x)
@@ -39,7 +47,14 @@ class LogCholeskyChart(Chart):
 
 
 class LogCholesky(Pullback):
-    """The Euclidean metric of the log-Cholesky coordinates."""
+    """The Euclidean metric of the log-Cholesky coordinates.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import LogCholesky
+    >>> LogCholesky().distance(torch.eye(2), torch.tensor([[1.0, 2.0], [2.0, 5.0]]))
+    tensor(2.)
+    """
 
     def __init__(self) -> None:
         super().__init__(Euclidean(), LogCholeskyChart())

@@ -10,7 +10,15 @@ from spdnorm.linalg import EXP, LOG, derivative, matrix_function
 
 
 class LogChart(Chart):
-    """phi(X) = log X onto the symmetric matrices."""
+    """phi(X) = log X onto the symmetric matrices.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import LogChart
+    >>> LogChart().forward(torch.eye(2))
+    tensor([[0., 0.],
+            [0., 0.]])
+    """
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         return matrix_function(x, LOG)
@@ -32,6 +40,13 @@ class LogEuclidean(Pullback):
     ----------
     alpha, beta : float
         The O(n)-invariant inner product on the logarithms; positive for alpha > 0 and alpha + n beta > 0.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import LogEuclidean
+    >>> LogEuclidean().mean(torch.stack([torch.eye(2), 9 * torch.eye(2)]))  # exp of the mean of logarithms
+    tensor([[3., 0.],
+            [0., 3.]])
     """
 
     base: Euclidean

@@ -20,6 +20,13 @@ class MeanResult(NamedTuple):
         Steps taken; 0 for a closed form.
     residual : Tensor, shape (...)
         Relative size of the gradient before the last step.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import BuresWasserstein, random_spd
+    >>> result = BuresWasserstein().mean(random_spd(3, 20), return_info=True)
+    >>> result.mean.shape, result.iterations > 0, bool(result.residual < 1e-10)
+    (torch.Size([3, 3]), True, True)
     """
 
     mean: Tensor

@@ -10,7 +10,15 @@ from spdnorm.linalg import Power, derivative, matrix_function
 
 
 class PowerChart(Chart):
-    """phi(X) = X^theta."""
+    """phi(X) = X^theta.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import PowerChart
+    >>> PowerChart(0.5).forward(9 * torch.eye(2))
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
 
     def __init__(self, theta: float) -> None:
         if theta == 0 or theta != theta or abs(theta) == float("inf"):
@@ -46,6 +54,14 @@ class PowerDeformed(Pullback):
     base : Metric
     theta : float
         Any number but 0.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import BuresWasserstein, LogEuclidean, PowerDeformed, random_spd
+    >>> x, y = random_spd(3, 2)
+    >>> near_zero = 4 * PowerDeformed(BuresWasserstein(), 1e-4).squared_distance(x, y)
+    >>> torch.allclose(near_zero, LogEuclidean().squared_distance(x, y), rtol=1e-3)
+    True
     """
 
     def __init__(self, base: Metric, theta: float) -> None:

@@ -12,7 +12,16 @@ from spdnorm.geometry.mean import MeanResult
 
 
 class Chart(ABC):
-    """A diffeomorphism phi from the SPD matrices, its inverse and both differentials."""
+    """A diffeomorphism phi from the SPD matrices, its inverse and both differentials.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import PowerChart
+    >>> chart = PowerChart(0.5)
+    >>> chart.inverse(chart.forward(4 * torch.eye(2)))
+    tensor([[4., 0.],
+            [0., 4.]])
+    """
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
@@ -36,6 +45,14 @@ class Pullback(Metric):
 
     Every operator is the base's, between a way in and a way out (the identities of the paper's proof of
     Thm. 3.4, Eqs. (equal_exp) to (equal_wfm)).
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import Euclidean, LogChart, LogEuclidean, Pullback, random_spd
+    >>> x, y = random_spd(3, 2)
+    >>> mine = Pullback(Euclidean(), LogChart())
+    >>> torch.allclose(mine.distance(x, y), LogEuclidean().distance(x, y))
+    True
     """
 
     def __init__(self, base: Metric, chart: Chart, *, scale: float = 1.0) -> None:

@@ -23,12 +23,27 @@ _metrics: dict[str, Callable[..., Metric]] = {
 
 
 def names() -> list[str]:
-    """Names that :func:`get` knows."""
+    """Names that :func:`get` knows.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import names
+    >>> {"aim", "bwm", "gbwm", "lcm", "lem"} <= set(names())
+    True
+    """
     return sorted(_metrics)
 
 
 def register(name: str, factory: Callable[..., Metric]) -> None:
-    """Make a metric available by name; a name can be taken once."""
+    """Make a metric available by name; a name can be taken once.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import LogEuclidean, get, register
+    >>> register("my-metric", LogEuclidean)
+    >>> get("my-metric")
+    LogEuclidean(alpha=1, beta=0)
+    """
     if name in _metrics:
         raise ValueError(f"metric {name!r} is registered already: choose another name than {', '.join(names())}")
     _metrics[name] = factory
@@ -45,6 +60,14 @@ def get(name: str, *, theta: float = 1.0, **options: Any) -> Metric:
         Power of :class:`PowerDeformed`.
     **options
         Handed to the metric.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import get
+    >>> get("aim")
+    AffineInvariant(alpha=1, beta=0)
+    >>> get("bwm", theta=0.5)
+    PowerDeformed(BuresWasserstein(), theta=0.5)
     """
     if name not in _metrics:
         raise ValueError(f"unknown metric {name!r}: choose one of {', '.join(names())}")

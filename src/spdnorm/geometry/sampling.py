@@ -15,7 +15,15 @@ def random_symmetric(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Symmetric matrices with independent normal entries."""
+    """Symmetric matrices with independent normal entries.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_symmetric
+    >>> u = random_symmetric((2, 3, 3))
+    >>> bool((u == u.mT).all())
+    True
+    """
     return symmetrize(torch.randn(shape, generator=generator, dtype=dtype, device=device))
 
 
@@ -30,6 +38,13 @@ def random_spd(
     """SPD matrices (*batch, n, n): random orthogonal eigenvectors, log-uniform eigenvalues.
 
     The eigenvalues lie about 1 and their extremes are ``condition`` apart.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> x = random_spd(3, 10, condition=100.0)
+    >>> x.shape, round(float(torch.linalg.cond(x[0])))
+    (torch.Size([10, 3, 3]), 100)
     """
     if condition < 1:
         raise ValueError(f"`condition` must be 1 or more, got {condition}")

@@ -31,6 +31,12 @@ class EEGFrontEnd(nn.Module):
     Shape
     -----
     (N, n_chans, T) or (N, 1, n_chans, T) -> (N, out_features, T')
+
+    Examples
+    --------
+    >>> from spdnorm.models import EEGFrontEnd
+    >>> EEGFrontEnd(8)(torch.randn(4, 8, 125)).shape
+    torch.Size([4, 15, 126])
     """
 
     def __init__(

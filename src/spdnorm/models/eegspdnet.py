@@ -41,6 +41,13 @@ class EEGSPDNet(nn.Module):
     Shape
     -----
     (N, n_chans, T) or (N, 1, n_chans, T) -> logits (N, n_outputs)
+
+    Examples
+    --------
+    >>> from spdnorm.models import EEGSPDNet
+    >>> model = EEGSPDNet(n_chans=8, n_outputs=5, n_times=125, norm="gbw")
+    >>> model(torch.randn(4, 8, 125)).shape
+    torch.Size([4, 5])
     """
 
     def __init__(

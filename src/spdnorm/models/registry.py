@@ -30,12 +30,27 @@ _models: dict[str, Callable[..., nn.Module]] = {
 
 
 def names() -> list[str]:
-    """Names that :func:`get` knows."""
+    """Names that :func:`get` knows.
+
+    Examples
+    --------
+    >>> from spdnorm.models import names
+    >>> {"eegspdnet", "rresnet", "spdnet"} <= set(names())
+    True
+    """
     return sorted(_models)
 
 
 def register(name: str, factory: Callable[..., nn.Module]) -> None:
-    """Make a network available by name; a name can be taken once."""
+    """Make a network available by name; a name can be taken once.
+
+    Examples
+    --------
+    >>> from spdnorm.models import SPDNet, get, register
+    >>> register("my-network", SPDNet)
+    >>> type(get("my-network", dims=(8, 5), n_outputs=3)).__name__
+    'SPDNet'
+    """
     if name in _models:
         raise ValueError(f"model {name!r} is registered already: choose another name than {', '.join(names())}")
     _models[name] = factory
@@ -52,6 +67,12 @@ def get(name: str, **options: Any) -> nn.Module:
         ``eeg-tcnet``, ``fbcnet``, ``tcnet-fusion``, ``mbeeg-se``; or a registered one.
     **options
         Handed to the network, such as ``norm="gbw", norm_options={"theta": 0.5}``.
+
+    Examples
+    --------
+    >>> from spdnorm.models import get
+    >>> get("spdnet", dims=(8, 5), n_outputs=3, norm="gbw").dims
+    (8, 5)
     """
     if name not in _models:
         raise ValueError(f"unknown model {name!r}: choose one of {', '.join(names())}")

@@ -42,6 +42,13 @@ class RResNet(nn.Module):
     Shape
     -----
     (N, d_0, d_0) -> logits (N, n_outputs)
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.models import RResNet
+    >>> RResNet((8, 5), 3, norm="bw", dtype=torch.float64)(random_spd(8, 10)).shape
+    torch.Size([10, 3])
     """
 
     def __init__(

@@ -22,6 +22,15 @@ class SPDBlock(nn.Module):
     bimap, norm : nn.Module
     rectify : nn.Module
         ReEig, or the identity in a network's last block, whose LogEig rectifies.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.models import SPDBlock
+    >>> from spdnorm.nn import BiMap, BWBatchNorm, ReEig
+    >>> block = SPDBlock(BiMap(6, 4), BWBatchNorm(4), ReEig())
+    >>> block(random_spd(6, 10, dtype=torch.float32)).shape
+    torch.Size([10, 4, 4])
     """
 
     def __init__(self, bimap: nn.Module, norm: nn.Module, rectify: nn.Module) -> None:
@@ -60,6 +69,14 @@ class SPDNet(nn.Module):
     Shape
     -----
     (N, d_0, d_0) or (N, channels, d_0, d_0) -> logits (N, n_outputs)
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.models import SPDNet
+    >>> model = SPDNet((8, 5), 3, norm="gbw", norm_options={"theta": 0.5}, dtype=torch.float64)
+    >>> model(random_spd(8, 10)).shape
+    torch.Size([10, 3])
     """
 
     def __init__(

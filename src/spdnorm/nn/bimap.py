@@ -26,6 +26,16 @@ class BiMap(nn.Module):
     -----
     (..., n, n) -> (..., m, m), with the channel axis before the matrices where ``channels`` is given. ``weight`` is
     (m, n) or (channels, m, n), uniformly random at first.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import BiMap
+    >>> layer = BiMap(6, 4, dtype=torch.float64)
+    >>> layer(random_spd(6, 10)).shape
+    torch.Size([10, 4, 4])
+    >>> torch.allclose(layer.weight @ layer.weight.mT, torch.eye(4).double())  # orthonormal rows
+    True
     """
 
     weight: Tensor

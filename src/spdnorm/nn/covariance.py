@@ -33,6 +33,12 @@ class Covariance(nn.Module):
     Shape
     -----
     (..., n, T) -> (..., n, n) or (..., segments, n, n)
+
+    Examples
+    --------
+    >>> from spdnorm.nn import Covariance
+    >>> Covariance()(torch.randn(5, 8, 125)).shape
+    torch.Size([5, 8, 8])
     """
 
     def __init__(

@@ -17,6 +17,12 @@ class LogEig(nn.Module):
         of the paper has it; or the matrix, (..., n, n).
     threshold : float, optional
         Rectify first: ``LogEig(threshold=t)(x)`` is ``LogEig()(ReEig(t)(x))`` for one eigendecomposition, not two.
+
+    Examples
+    --------
+    >>> from spdnorm.nn import LogEig
+    >>> LogEig()(torch.eye(3).expand(2, 3, 3)).shape
+    torch.Size([2, 6])
     """
 
     def __init__(self, *, vectorize: str = "half", threshold: float | None = None) -> None:

@@ -28,6 +28,13 @@ class SPDManifold(geoopt.Manifold):
     The retraction is the exponential map, so that plain descent is the paper's
     G_{t+1} = Exp_G(-mu Pi_G(grad)). Under the Bures-Wasserstein metric a step that would leave the domain of Exp is
     shortened to 0.9 of the way, and momenta are carried by keeping their horizontal lifts.
+
+    Examples
+    --------
+    >>> from spdnorm.optim import SPDManifold
+    >>> manifold = SPDManifold()
+    >>> manifold.dist(torch.eye(2), 4 * torch.eye(2)) ** 2
+    tensor(2.0000)
     """
 
     ndim = 2

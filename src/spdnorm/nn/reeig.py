@@ -14,6 +14,13 @@ class ReEig(nn.Module):
     ----------
     threshold : float
         Least eigenvalue of the output, positive.
+
+    Examples
+    --------
+    >>> from spdnorm.nn import ReEig
+    >>> ReEig(0.5)(torch.diag(torch.tensor([0.0, 2.0])))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 2.0000]])
     """
 
     def __init__(self, threshold: float = 1e-4) -> None:

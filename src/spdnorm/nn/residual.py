@@ -58,6 +58,13 @@ class RiemannianResidual(nn.Module):
     Shape
     -----
     (..., n, n) -> (..., n, n)
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import RiemannianResidual
+    >>> RiemannianResidual(4, dtype=torch.float64)(random_spd(4, 10)).shape
+    torch.Size([10, 4, 4])
     """
 
     frame: Tensor

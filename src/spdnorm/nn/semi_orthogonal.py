@@ -33,7 +33,15 @@ class SemiOrthogonal(nn.Module):
 
 
 class RowStiefel(geoopt.EuclideanStiefel):
-    """geoopt's Stiefel manifold (Euclidean inner product, QR retraction) for orthonormal rows: X X^T = I."""
+    """geoopt's Stiefel manifold (Euclidean inner product, QR retraction) for orthonormal rows: X X^T = I.
+
+    Examples
+    --------
+    >>> from spdnorm.optim import RowStiefel
+    >>> w = RowStiefel().random(2, 4)
+    >>> torch.allclose(w @ w.mT, torch.eye(2), atol=1e-5)
+    True
+    """
 
     name = "Stiefel(euclidean, rows)"
 

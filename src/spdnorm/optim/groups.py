@@ -53,6 +53,13 @@ def parameter_groups(module: nn.Module, *, weight_decay: float = 0.0) -> list[di
     module : nn.Module
     weight_decay : float
         For the Euclidean weights.
+
+    Examples
+    --------
+    >>> from spdnorm.models import SPDNet
+    >>> from spdnorm.optim import parameter_groups
+    >>> [group["weight_decay"] for group in parameter_groups(SPDNet((8, 5), 3, norm="gbw"), weight_decay=0.1)]
+    [0.1, 0.0]
     """
     bare: set[int] = set()
     for child in module.modules():

@@ -22,7 +22,14 @@ _optimizers: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def names() -> list[str]:
-    """Names that :func:`get` knows."""
+    """Names that :func:`get` knows.
+
+    Examples
+    --------
+    >>> from spdnorm.optim import names
+    >>> names()
+    ['adam', 'amsgrad', 'sgd', 'torch-adam', 'torch-adamw', 'torch-amsgrad', 'torch-sgd']
+    """
     return sorted(_optimizers)
 
 
@@ -38,6 +45,13 @@ def get(name: str, module: nn.Module, *, lr: float, weight_decay: float = 0.0, *
     lr, weight_decay : float
     **options
         Handed to the optimiser.
+
+    Examples
+    --------
+    >>> from spdnorm.models import SPDNet
+    >>> from spdnorm.optim import get
+    >>> type(get("adam", SPDNet((8, 5), 3), lr=1e-2)).__name__
+    'RiemannianAdam'
     """
     if name not in _optimizers:
         raise ValueError(f"unknown optimizer {name!r}: choose one of {', '.join(names())}")

@@ -28,6 +28,15 @@ class RiemannianAdam(geoopt.optim.RiemannianAdam):
         Keep the largest second moment.
     stabilize : int, optional
         Project onto the manifolds every so many steps, against rounding.
+
+    Examples
+    --------
+    >>> from spdnorm.models import SPDNet
+    >>> from spdnorm.optim import RiemannianAdam
+    >>> model = SPDNet((8, 5), 3, norm="gbw", parametrized=False)  # parameters on their manifolds
+    >>> optimizer = RiemannianAdam(model.parameters(), lr=1e-2)
+    >>> len(optimizer.param_groups)
+    2
     """
 
     def __init__(

@@ -30,6 +30,15 @@ class RiemannianSGD(geoopt.optim.RiemannianSGD):
     nesterov : bool
     stabilize : int, optional
         Project onto the manifolds every so many steps, against rounding.
+
+    Examples
+    --------
+    >>> from spdnorm.models import SPDNet
+    >>> from spdnorm.optim import RiemannianSGD
+    >>> model = SPDNet((8, 5), 3, norm="gbw", parametrized=False)
+    >>> optimizer = RiemannianSGD(model.parameters(), lr=1e-2)
+    >>> len(optimizer.param_groups)
+    2
     """
 
     def __init__(

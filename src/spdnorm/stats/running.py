@@ -14,13 +14,31 @@ from torch import Tensor
 
 @torch.no_grad()
 def write(buffer: Tensor, value: Tensor) -> None:
-    """Copy ``value`` (of the buffer's shape) into ``buffer``, in the buffer's dtype."""
+    """Copy ``value`` (of the buffer's shape) into ``buffer``, in the buffer's dtype.
+
+    Examples
+    --------
+    >>> from spdnorm.stats import write
+    >>> buffer = torch.zeros(2)
+    >>> write(buffer, torch.ones(2))
+    >>> buffer
+    tensor([1., 1.])
+    """
     buffer.view(-1).copy_(value.detach().reshape(-1))
 
 
 @torch.no_grad()
 def update_average(buffer: Tensor, value: Tensor, momentum: float | Tensor) -> None:
-    """``buffer <- (1 - momentum) buffer + momentum value`` (paper, Alg. 1)."""
+    """``buffer <- (1 - momentum) buffer + momentum value`` (paper, Alg. 1).
+
+    Examples
+    --------
+    >>> from spdnorm.stats import update_average
+    >>> buffer = torch.tensor(1.0)
+    >>> update_average(buffer, torch.tensor(3.0), 0.5)
+    >>> buffer
+    tensor(2.)
+    """
     flat = buffer.view(-1)
     flat.copy_((1 - momentum) * flat + momentum * value.detach().reshape(-1))
 
@@ -29,6 +47,12 @@ def momentum_schedule(step: int | Tensor, *, minimum: float, steps: int) -> Tens
     """Momentum of SPDMBN in training (Kobler et al. 2022): from 1 at the first step down to ``minimum`` at ``steps``.
 
     gamma(k) = 1 - rho^(max(K - k, 0) / (K - 1)) + rho with rho = ``minimum`` and K = ``steps``.
+
+    Examples
+    --------
+    >>> from spdnorm.stats import momentum_schedule
+    >>> [round(float(momentum_schedule(k, minimum=0.2, steps=10)), 2) for k in (1, 5, 10, 50)]
+    [1.0, 0.79, 0.2, 0.2]
     """
     if not 0 < minimum <= 1:
         raise ValueError(f"`minimum` must lie in (0, 1], got {minimum}")

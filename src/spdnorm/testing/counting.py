@@ -29,6 +29,12 @@ class DecompositionCount:
         Matrices: a batch of 30 counts 30.
     calls : int
         Calls of ``eigh`` and ``svd``: a batch counts 1.
+
+    Examples
+    --------
+    >>> from spdnorm.testing import DecompositionCount
+    >>> DecompositionCount()
+    DecompositionCount(eigh=0, svd=0, cholesky=0, calls=0)
     """
 
     eigh: int = 0
@@ -74,7 +80,14 @@ def count_decompositions() -> Iterator[DecompositionCount]:
 
 
 def count_eigh(function: Any, *args: Any) -> int:
-    """Matrices that ``function(*args)`` sends through ``eigh`` or ``svd``."""
+    """Matrices that ``function(*args)`` sends through ``eigh`` or ``svd``.
+
+    Examples
+    --------
+    >>> from spdnorm.testing import count_eigh
+    >>> count_eigh(torch.linalg.eigh, torch.eye(3).expand(10, 3, 3))
+    10
+    """
     with count_decompositions() as count:
         function(*args)
     return count.eigh + count.svd

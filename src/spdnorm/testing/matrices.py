@@ -66,6 +66,13 @@ def spd_matrices(
     Returns
     -------
     Tensor, shape (*batch, n, n)
+
+    Examples
+    --------
+    >>> from spdnorm.testing import spd_matrices
+    >>> x = spd_matrices(4, 10, kind="ties", condition=100.0)
+    >>> x.shape
+    torch.Size([10, 4, 4])
     """
     if kind not in KINDS:
         raise ValueError(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -84,7 +91,14 @@ def spd_matrices(
 
 
 def tangents(n: int, *batch: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Symmetric matrices (*batch, n, n) of unit Frobenius norm, reproducibly."""
+    """Symmetric matrices (*batch, n, n) of unit Frobenius norm, reproducibly.
+
+    Examples
+    --------
+    >>> from spdnorm.testing import tangents
+    >>> round(torch.linalg.matrix_norm(tangents(3)).item(), 6)
+    1.0
+    """
     generator = torch.Generator().manual_seed(seed)
     u = symmetrize(torch.randn(*batch, n, n, generator=generator, dtype=torch.float64))
     return (u / torch.linalg.matrix_norm(u, keepdim=True)).to(dtype)

@@ -29,6 +29,12 @@ class TCNetFusion(nn.Module):
     Shape
     -----
     (N, n_chans, n_times) -> logits (N, n_outputs)
+
+    Examples
+    --------
+    >>> from spdnorm.models import TCNetFusion
+    >>> TCNetFusion(n_chans=8, n_outputs=5, n_times=250)(torch.randn(2, 8, 250)).shape
+    torch.Size([2, 5])
     """
 
     def __init__(

@@ -65,6 +65,16 @@ def refit(
     -------
     Module
         ``model``.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.models import SPDNet
+    >>> from spdnorm.nn import refit
+    >>> model = SPDNet((6, 4), 2, norm="gbw", dtype=torch.float64)
+    >>> batches = random_spd(6, 8, 25)
+    >>> refit(model, batches) is model
+    True
     """
     call = call or _default_call
     layers = {id(layer): layer for layer in _norms(model)}

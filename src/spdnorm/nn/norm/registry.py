@@ -24,12 +24,27 @@ _layers: dict[str, Callable[..., nn.Module]] = {
 
 
 def norm_names() -> list[str]:
-    """Names that :func:`norm_layer` knows, ``none`` among them."""
+    """Names that :func:`norm_layer` knows, ``none`` among them.
+
+    Examples
+    --------
+    >>> from spdnorm.nn import norm_names
+    >>> {"bw", "gbw", "lie", "manifold", "none", "spd", "spdm"} <= set(norm_names())
+    True
+    """
     return ["none", *sorted(_layers)]
 
 
 def register_norm(name: str, factory: Callable[..., nn.Module]) -> None:
-    """Make a normalisation available by name; ``factory(num_features, **options)`` returns the layer."""
+    """Make a normalisation available by name; ``factory(num_features, **options)`` returns the layer.
+
+    Examples
+    --------
+    >>> from spdnorm.nn import BWBatchNorm, norm_layer, register_norm
+    >>> register_norm("my-norm", BWBatchNorm)
+    >>> type(norm_layer("my-norm", 4)).__name__
+    'ParametrizedBWBatchNorm'
+    """
     if name in norm_names():
         raise ValueError(f"normalisation {name!r} is registered already")
     _layers[name] = factory
@@ -58,6 +73,22 @@ def norm_layer(
         As in torch.
     **options
         Handed to the layer, e.g. ``theta=0.5``.
+
+    Examples
+    --------
+    >>> from spdnorm.nn import norm_layer
+    >>> norm_layer("gbw", 12, theta=0.5)
+    ParametrizedGBWBatchNorm(
+      12, momentum=0.1, eps=1e-05, affine=True, theta=0.5
+      (parametrizations): ModuleDict(
+        (bias): ParametrizationList(
+          (0): SPDExponential()
+        )
+        (metric): ParametrizationList(
+          (0): SPDExponential()
+        )
+      )
+    )
     """
     if name is None or name == "none":
         return nn.Identity()

@@ -51,6 +51,12 @@ class MetricSuite:
         Backend of ``torch.compile`` for the laws on it.
     radius : float
         Length of the tangent vectors that ``exp`` is tried on; it must lie within the domain.
+
+    Examples
+    --------
+    >>> from spdnorm.testing import MetricSuite
+    >>> MetricSuite().draw(4, n=3, condition=100.0).xs.shape
+    torch.Size([4, 5, 3, 3])
     """
 
     n: ClassVar[int] = 3
@@ -146,7 +152,13 @@ OPERATORS = (
 
 
 def assert_relative(actual: Tensor, expected: Tensor, tolerance: float, what: str, *, scale: Any = None) -> None:
-    """Frobenius norm of the difference over that of ``expected`` (or ``scale``), the worst of the batch."""
+    """Frobenius norm of the difference over that of ``expected`` (or ``scale``), the worst of the batch.
+
+    Examples
+    --------
+    >>> from spdnorm.testing import assert_relative
+    >>> assert_relative(torch.ones(2), torch.ones(2) + 1e-9, 1e-6, "ones")
+    """
     matrices = actual.dim() >= 2 and actual.shape[-1] == actual.shape[-2]
     axes = (-2, -1) if matrices else ()
     gap = (actual.double() - expected.double()).square()
