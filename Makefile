@@ -5,13 +5,15 @@ BIN    := $(VENV)/bin
 # The networks are tiny: one thread per test process is faster than two fighting over them.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test test-full lint tables clean
+.PHONY: help install demo test test-full lint tables readme docs clean
 
 help:
 	@echo "make demo       set up .venv, train four networks on bundled data, write a report"
 	@echo "make test       set up .venv, lint, type-check, check the rooms, run the tests"
 	@echo "make test-full  the same and the long tests"
 	@echo "make tables     regenerate the tables in docs/ from the code"
+	@echo "make readme     regenerate the picture and the tables of README.md"
+	@echo "make docs       build the documentation with its gallery into docs/_build/html"
 
 # Rebuilt whenever the declared dependencies change; --system-site-packages is never used.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -41,5 +43,13 @@ test-full: lint
 tables: install
 	$(BIN)/python scripts/make_tables.py
 
+readme: install
+	$(BIN)/python scripts/make_readme.py
+
+docs: install
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 clean:
+	rm -rf docs/_build docs/api docs/auto_examples docs/changelog.md docs/sg_execution_times.rst
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
