@@ -8,7 +8,7 @@ rounding. Each gets its own folder and row, with ``engine`` saying how it was co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -20,14 +20,14 @@ from .building import PRECISIONS
 from .checkpoint import load_checkpoint, save_checkpoint
 from .config import RunConfig, canonical
 from .data import TaskData, load_task
-from .errors import ExperimentError, RunLockedError
+from .errors import ExperimentError
 from .execution import Execution
 from .files import write_json
 from .logs import CsvLog, ProgressLog, shows_progress
 from .run import make_result, make_trainer
 from .store import Store
 
-__all__ = ["groups_of", "run_batched", "why_not"]
+__all__ = ["batches", "groups_of", "run_batch", "why_not"]
 
 
 def why_not(config: RunConfig) -> str | None:
@@ -61,62 +61,54 @@ def groups_of(configs: Sequence[RunConfig]) -> list[list[RunConfig]]:
     return [group for group in found.values() if len(group) > 1]
 
 
-def run_batched(
-    configs: Sequence[RunConfig], *, store: Store, execution: Execution | None = None, size: int = 16
-) -> list[str]:
-    """Compute the runs that can be trained together, and return the hashes of those that it computed.
+def batches(configs: Sequence[RunConfig], *, store: Store, size: int) -> list[list[RunConfig]]:
+    """Return the batches that :func:`run_batch` may train, of ``size`` networks at most.
 
-    Runs that are done, that have a checkpoint of their own, or that no other run goes with, are left alone.
+    Runs that are done, that have a checkpoint of their own, or that no other run goes with, are in none.
+    """
+    unique = {config.hash: config for config in configs}.values()
+    untouched = [c for c in unique if not store.run(c).done and not store.run(c).checkpoint_file.exists()]
+    cut = [group[start : start + size] for group in groups_of(untouched) for start in range(0, len(group), size)]
+    return [batch for batch in cut if len(batch) > 1]
+
+
+def run_batch(batch: Sequence[RunConfig], *, store: Store, execution: Execution | None = None) -> None:
+    """Compute runs of one of :func:`batches`, or continue them where they were stopped together.
 
     Parameters
     ----------
-    configs : sequence of RunConfig
-        Runs.
+    batch : sequence of RunConfig
+        Equal but for seed and data.
     store, execution
         As in :func:`~.run.run`; one process and one device.
-    size : int
-        Networks in one program at most.
+
+    Raises
+    ------
+    ExperimentError
+        Where these networks cannot be trained as one (dropout, parts of different sizes), or another process
+        writes one of the runs. Nothing is then written.
     """
     execution = execution or Execution()
-    unique = {config.hash: config for config in configs}.values()
-    open_runs = [
-        config for config in unique if not store.run(config).done and not store.run(config).checkpoint_file.exists()
-    ]
-    computed = []
-    for group in groups_of(open_runs):
-        for start in range(0, len(group), size):
-            batch = group[start : start + size]
-            if len(batch) > 1:
-                computed += _run_group(batch, store, execution)
-    return computed
-
-
-def _run_group(group: list[RunConfig], store: Store, execution: Execution) -> list[str]:
-    name = hashlib.sha256("".join(config.hash for config in group).encode()).hexdigest()[:16]
+    name = hashlib.sha256("".join(config.hash for config in batch).encode()).hexdigest()[:16]
     with ExitStack() as stack:
-        try:
-            for config in group:
-                stack.enter_context(store.run(config).locked(timeout=execution.lock_timeout))
-        except RunLockedError:
-            # Another process has one of them: leave the group to the one-by-one engine, which waits.
-            return []
+        for config in batch:
+            stack.enter_context(store.run(config).locked(timeout=execution.lock_timeout))
         stack.enter_context(rng.deterministic(threads=execution.threads))
-        for config in group:
+        fabric = Fabric(accelerator=execution.accelerator, devices=1)
+        trainer = _make(batch, execution, fabric)
+        for config in batch:
             store.prepare(config)
         file = store.root / "batches" / f"{name}.pt"
         file.parent.mkdir(parents=True, exist_ok=True)
-        fabric = Fabric(accelerator=execution.accelerator, devices=1)
-        trainer = _make(group, execution, fabric)
         state = load_checkpoint(file, config_hash=name, device=fabric.device)
         if state is not None:
             trainer.load_state_dict(state)
-        _train(trainer, group, execution, lambda: save_checkpoint(file, trainer.state_dict(), config_hash=name))
-        _finish(trainer, group, store, execution)
+        _train(trainer, batch, store, execution, lambda: save_checkpoint(file, trainer.state_dict(), config_hash=name))
+        _finish(trainer, batch, store, execution, fabric)
         file.unlink(missing_ok=True)
-    return [config.hash for config in group]
 
 
-def _make(group: list[RunConfig], execution: Execution, fabric: Fabric) -> BatchedTrainer:
+def _make(group: Sequence[RunConfig], execution: Execution, fabric: Fabric) -> BatchedTrainer:
     tasks: list[TaskData] = []
     for config in group:
         dtype = PRECISIONS[config.train.dtype][0]
@@ -129,31 +121,39 @@ def _make(group: list[RunConfig], execution: Execution, fabric: Fabric) -> Batch
     return BatchedTrainer(configs=group, tasks=tasks, modules=modules)
 
 
-def _train(trainer: BatchedTrainer, group: list[RunConfig], execution: Execution, save: object) -> None:
-    assert callable(save)
-    epochs = group[0].train.epochs
-    log = None
-    if shows_progress(execution):
-        title = f"{len(group)} × {group[0].model.name}, {group[0].model.norm}"
-        log = ProgressLog(title, epochs=epochs, done=trainer.epoch)
-    try:
+def _train(
+    trainer: BatchedTrainer, batch: Sequence[RunConfig], store: Store, execution: Execution, save: Callable[[], None]
+) -> None:
+    epochs = batch[0].train.epochs
+    with ExitStack() as stack:
+        tables = [
+            CsvLog(store.run(config).metrics_file, history)
+            for config, history in zip(batch, trainer.histories, strict=True)
+        ]
+        for table in tables:
+            stack.callback(table.close)
+        display = None
+        if shows_progress(execution):
+            title = f"{len(batch)} × {batch[0].model.name}, {batch[0].model.norm}"
+            display = stack.enter_context(ProgressLog(title, epochs=epochs, done=trainer.epoch))
         while trainer.epoch < epochs:
             rows = trainer.run_epoch()
+            for table, row in zip(tables, rows, strict=True):
+                table.write(row)
             if trainer.epoch % execution.checkpoint_every == 0:
                 save()
-            if log is not None:
-                log.write({key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if key in rows[-1]})
-    finally:
-        if log is not None:
-            log.close()
+            if display is not None:
+                display.write({key: sum(row[key] for row in rows) / len(rows) for key in rows[0] if key in rows[-1]})
 
 
-def _finish(trainer: BatchedTrainer, group: list[RunConfig], store: Store, execution: Execution) -> None:
-    described = environment.describe(replace(execution, devices=1), engine=f"batched, {len(group)} networks")
-    for index, config in enumerate(group):
+def _finish(
+    trainer: BatchedTrainer, batch: Sequence[RunConfig], store: Store, execution: Execution, fabric: Fabric
+) -> None:
+    one = replace(execution, devices=1)
+    described = environment.describe(one, device=fabric.device, engine=f"batched, {len(batch)} networks")
+    for index, config in enumerate(batch):
         folder = store.run(config)
         write_json(folder.environment_file, described)
-        CsvLog(folder.metrics_file, trainer.histories[index]).close()
         states = {"selected": trainer.selected_state(index), "last": trainer.last_state(index)}
         save_checkpoint(folder.model_file, states, config_hash=config.hash)
         result = make_result(
@@ -165,3 +165,4 @@ def _finish(trainer: BatchedTrainer, group: list[RunConfig], store: Store, execu
             commit=environment.commit(),
         )
         write_json(folder.result_file, result)
+        folder.error_file.unlink(missing_ok=True)

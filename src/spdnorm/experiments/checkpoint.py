@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,10 @@ def load_checkpoint(path: Path, *, config_hash: str, device: torch.device | str 
         return None
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
+    except Exception as error:  # a damaged file may fail in any way: as an archive, a pickle, a tensor
         raise CheckpointError(f"{path} cannot be read ({error}); remove it to start the run over") from error
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path} is no checkpoint; remove it to start the run over")
     if state.get("format") != FORMAT or state.get("config") != config_hash:
         raise CheckpointError(
             f"{path} belongs to configuration {state.get('config')!r}, format {state.get('format')!r}, not to "

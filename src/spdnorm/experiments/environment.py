@@ -19,7 +19,7 @@ __all__ = ["describe"]
 PACKAGES = ("torch", "numpy", "geoopt", "lightning-fabric", "braindecode", "mne", "scipy", "aeon")
 
 
-def describe(execution: Execution, *, engine: str) -> dict[str, Any]:
+def describe(execution: Execution, *, device: torch.device, engine: str) -> dict[str, Any]:
     """Return versions, commit, machine, device and threads as plain data."""
     return {
         "spdnorm": __version__,
@@ -29,7 +29,7 @@ def describe(execution: Execution, *, engine: str) -> dict[str, Any]:
         "platform": platform.platform(),
         "processor": processor(),
         "accelerator": execution.accelerator,
-        "device": torch.cuda.get_device_name() if execution.accelerator in ("cuda", "gpu") else "cpu",
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "devices": execution.devices,
         "threads": execution.threads,
         "engine": engine,

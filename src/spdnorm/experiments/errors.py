@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CheckpointError", "ConfigError", "ExperimentError", "RunLockedError"]
+__all__ = ["CheckpointError", "ConfigError", "DamagedFileError", "ExperimentError", "RunLockedError"]
 
 
 class ExperimentError(RuntimeError):
@@ -15,6 +15,10 @@ class ConfigError(ExperimentError, ValueError):
 
 class CheckpointError(ExperimentError):
     """A checkpoint cannot be continued from."""
+
+
+class DamagedFileError(ExperimentError):
+    """A file of the results folder cannot be read."""
 
 
 class RunLockedError(ExperimentError):

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from .errors import DamagedFileError
+
 __all__ = ["atomic", "read_json", "write_json", "write_text"]
 
 # mkstemp makes files private; results may be read by whoever the user's umask lets. Asking for it sets it, which
@@ -52,5 +54,8 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON."""
-    return json.loads(path.read_text())
+    """Read JSON; what is not JSON is an error that names the file."""
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise DamagedFileError(f"{path} cannot be read ({error}); remove it, and run the same command again") from None

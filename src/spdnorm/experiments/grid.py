@@ -2,21 +2,25 @@
 
 joblib is the engine's interface: processes of this machine by default, a Dask cluster with a scheduler's address.
 A run that is done is read, one that was stopped continues from its checkpoint, one that fails leaves its traceback
-and lets the others go on. Where a Dask worker dies, the scheduler gives its runs to another, which continue.
+and lets the others go on. Where a Dask worker dies, the scheduler gives its runs to another, which continue; where
+a process of this machine dies, the grid ends with an error and the same call continues it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from ..datasets.extras import require
+from .batched import batches, run_batch
 from .config import RunConfig
+from .errors import ExperimentError
 from .execution import Execution
 from .grid_progress import grid_progress
 from .run import run
@@ -26,6 +30,8 @@ __all__ = ["Failure", "default_jobs", "run_grid"]
 
 #: A worker that was given up for dead may still hold a run's lock for a while; the next one waits so long.
 TAKEOVER_SECONDS = 600.0
+#: Networks in one batched program.
+MOST_TOGETHER = 16
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ def run_grid(
     execution: Execution | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    batched: bool = False,
     title: str = "runs",
 ) -> list[Failure]:
     """Compute all runs, and return those that failed.
@@ -67,25 +74,47 @@ def run_grid(
     scheduler : str, optional
         Address of a Dask scheduler, ``tcp://host:8786``. Start workers with ``--nthreads 1``: runs of one process
         take turns.
+    batched : bool
+        Train runs that differ in seed and data alone as batched programs; see :mod:`.batched`. What cannot be
+        trained so is computed one by one.
     title : str
         For the progress display.
     """
     execution = execution or Execution()
     unique = list({config.hash: config for config in configs}.values())
     todo = [config for config in unique if not store.run(config).done]
+    if not todo:
+        return []
+    jobs = jobs or default_jobs()
     quiet = replace(execution, progress="off", lock_timeout=max(execution.lock_timeout, TAKEOVER_SECONDS))
-    tasks = [delayed(_task)(config, store, quiet) for config in todo]
     failures = []
-    with grid_progress(todo, store=store, execution=execution, title=title, done=len(unique) - len(todo)) as progress:
-        if not tasks:
-            return []
-        with _engine(jobs=jobs or default_jobs(), scheduler=scheduler, threads=execution.threads):
-            for failure in Parallel(return_as="generator_unordered", pre_dispatch="all")(tasks):
-                progress.finished_one(failed=failure is not None)
-                if failure is not None:
-                    failures.append(failure)
+    done = len(unique) - len(todo)
+    with (
+        grid_progress(todo, store=store, execution=execution, title=title, done=done) as progress,
+        _engine(jobs=jobs, scheduler=scheduler, threads=execution.threads),
+    ):
+        if batched:
+            # As many programs as processes at least, so that none is idle.
+            size = min(MOST_TOGETHER, -(-len(todo) // jobs)) if scheduler is None else MOST_TOGETHER
+            for count in _results(delayed(_batch)(b, store, quiet) for b in batches(todo, store=store, size=size)):
+                progress.finished(count)
+            todo = [config for config in todo if not store.run(config).done]
+        for failure in _results(delayed(_task)(config, store, quiet) for config in todo):
+            progress.finished(1, failed=failure is not None)
+            if failure is not None:
+                failures.append(failure)
     order = {config.hash: position for position, config in enumerate(unique)}
     return sorted(failures, key=lambda failure: order[failure.hash])
+
+
+def _results(tasks: Iterable[Any]) -> Iterator[Any]:
+    try:
+        yield from Parallel(return_as="generator_unordered", pre_dispatch="all")(tasks)
+    except TerminatedWorkerError:
+        raise ExperimentError(
+            "a process was killed from outside, mostly for want of memory; what is done is kept: run the same command "
+            "again, with a smaller --jobs if memory is short"
+        ) from None
 
 
 def _task(config: RunConfig, store: Store, execution: Execution) -> Failure | None:
@@ -96,11 +125,24 @@ def _task(config: RunConfig, store: Store, execution: Execution) -> Failure | No
     return None
 
 
+def _batch(configs: list[RunConfig], store: Store, execution: Execution) -> int:
+    # Whatever keeps them from being one program, one by one they run, or say themselves why not.
+    with suppress(Exception):
+        run_batch(configs, store=store, execution=execution)
+        return len(configs)
+    return 0
+
+
 @contextmanager
 def _engine(*, jobs: int, scheduler: str | None, threads: int) -> Iterator[None]:
     if scheduler is not None:
         distributed = require("distributed", extra="experiments", purpose="a grid on a Dask cluster")
-        client = distributed.Client(scheduler, timeout="30s")
+        try:
+            client = distributed.Client(scheduler, timeout="30s")
+        except (OSError, ValueError) as error:
+            raise ExperimentError(
+                f"no Dask scheduler answers at {scheduler} ({error}); start one: dask scheduler"
+            ) from None
         with client, parallel_config(backend="dask", wait_for_workers_timeout=60):
             yield
     elif jobs == 1:

@@ -18,14 +18,14 @@ POLL_SECONDS = 0.5
 
 
 class GridProgress(Protocol):
-    """Is told when a run has ended."""
+    """Is told when runs have ended."""
 
-    def finished_one(self, *, failed: bool) -> None:
-        """Count one run."""
+    def finished(self, count: int, *, failed: bool = False) -> None:
+        """Count runs."""
 
 
 class _Quiet:
-    def finished_one(self, *, failed: bool) -> None:
+    def finished(self, count: int, *, failed: bool = False) -> None:
         """Count nothing."""
 
 
@@ -64,10 +64,10 @@ class _Live:
         while not self._stop.wait(POLL_SECONDS):
             self._show()
 
-    def finished_one(self, *, failed: bool) -> None:
-        """Count one run."""
-        self._ended += 1
-        self._failed += failed
+    def finished(self, count: int, *, failed: bool = False) -> None:
+        """Count runs."""
+        self._ended += count
+        self._failed += count * failed
 
     def start(self) -> None:
         """Show."""
@@ -87,7 +87,7 @@ def grid_progress(
     todo: Sequence[RunConfig], *, store: Store, execution: Execution, title: str, done: int
 ) -> Iterator[GridProgress]:
     """Show epochs, runs, failures and time left while the block runs, where progress is shown at all."""
-    if not todo or not shows_progress(execution):
+    if not shows_progress(execution):
         yield _Quiet()
         return
     live = _Live(todo, store=store, title=title, done=done)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import datasets
+from ..datasets.errors import DatasetError
+from .config import canonical
 from .data import load_dataset
 from .errors import ExperimentError
 from .execution import Execution
@@ -61,47 +63,54 @@ def reproduce(
         The first so many seeds or folds only.
     overrides : mapping
         Dotted configuration keys; the table is then kept apart from the recipe's own.
-    execution, jobs, scheduler
+    execution, jobs, scheduler, batched
         As in :func:`~.grid.run_grid`.
-    batched : bool
-        Train runs that differ in seed and data alone as one batched program; see :mod:`.batched`.
     """
     execution = execution or Execution()
     overrides = dict(overrides or {})
     entries = recipe.entries(
         quick=quick, rows=tuple(rows), columns=tuple(columns), replicates=replicates, overrides=overrides
     )
-    skipped = _without_data(entries, execution.data_dir)
+    skipped = _not_at_hand(entries, execution.data_dir)
     if skipped and (rows or columns):
         raise ExperimentError("; ".join(skipped.values()))
     entries = [entry for entry in entries if entry.config.data.name not in skipped]
     if not entries:
         raise ExperimentError(f"nothing of {recipe.name!r} can be run: " + "; ".join(skipped.values()))
-    _fetch(entries, execution.data_dir)
-    table = save_table(store, recipe, entries, quick=quick, overrides=overrides)
+    table = save_table(store, recipe, entries, quick=quick, overrides=overrides, left_out=skipped)
     configs = [entry.config for entry in entries]
-    if batched:
-        from .batched import run_batched
-
-        run_batched(configs, store=store, execution=execution)
-    failures = run_grid(configs, store=store, execution=execution, jobs=jobs, scheduler=scheduler, title=table.name)
+    failures = run_grid(
+        configs,
+        store=store,
+        execution=execution,
+        jobs=jobs,
+        scheduler=scheduler,
+        batched=batched,
+        title=table.name,
+    )
     (done,) = (other for other in load_tables(store, [table.name]) if other.name == table.name)
     report = write_report([done], store.report / table.name, title="spdnorm: results")
     return Outcome(table=done, failures=failures, skipped=skipped, report=report)
 
 
-def _without_data(entries: Sequence[Entry], data_dir: str | None) -> dict[str, str]:
-    names = dict.fromkeys(entry.config.data.name for entry in entries)
-    messages = {name: missing_data(name, data_dir) for name in names}
-    return {name: message for name, message in messages.items() if message is not None}
+def _not_at_hand(entries: Sequence[Entry], data_dir: str | None) -> dict[str, str]:
+    """Return what to do about each data set that cannot be had here.
 
-
-def _fetch(entries: Sequence[Entry], data_dir: str | None) -> None:
-    """Read what can be downloaded once here, so that no two workers fetch it and no network is one error."""
-    for entry in entries:
-        config = entry.config.data
-        if datasets.info(config.name).fetchable:
-            load_dataset(config.name, data_dir, config.options)
+    What can be downloaded is, once and here, so that no two workers fetch it and no network is one message.
+    """
+    messages: dict[str, str] = {}
+    for data in {canonical(entry.config.data): entry.config.data for entry in entries}.values():
+        if data.name in messages:
+            continue
+        message = missing_data(data.name, data_dir)
+        if message is None and datasets.info(data.name).fetchable:
+            try:
+                load_dataset(data.name, data_dir, data.options)
+            except DatasetError as error:
+                message = str(error)
+        if message is not None:
+            messages[data.name] = message
+    return messages
 
 
 def missing_data(name: str, data_dir: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from statistics import mean, median
 from typing import Any
@@ -17,6 +17,7 @@ from .checkpoint import load_checkpoint, save_checkpoint
 from .config import RunConfig
 from .data import TaskData, load_task
 from .distributed import synchronized
+from .errors import CheckpointError
 from .execution import Execution
 from .files import write_json, write_text
 from .logs import CsvLog, EpochLog, ProgressLog, TensorBoardLog, shows_progress
@@ -25,11 +26,14 @@ from .readings import readings
 from .store import RunFolder, Store
 from .trainer import Trainer
 
-__all__ = ["make_trainer", "run"]
+__all__ = ["LogFactory", "make_trainer", "run"]
 
 # torch's generator, thread count and deterministic switch are one for each process: two runs in two threads of a
 # Dask worker would draw each other's random numbers.
 _PROCESS = threading.Lock()
+
+#: Makes a log that looks at more than the epoch's numbers: the network, say.
+LogFactory = Callable[[RunFolder, Trainer], EpochLog]
 
 
 def run(
@@ -38,6 +42,7 @@ def run(
     store: Store,
     execution: Execution | None = None,
     on_epoch: Callable[[RunFolder, dict[str, float]], None] | None = None,
+    logs: Sequence[LogFactory] = (),
 ) -> dict[str, Any]:
     """Compute a run, or read its result where it is done, or continue where it was stopped.
 
@@ -51,6 +56,8 @@ def run(
         How; see there.
     on_epoch : callable, optional
         Called with the folder and the epoch's row after every epoch, its checkpoint written.
+    logs : sequence of callables
+        Each makes one more log of the epochs from the folder and the trainer, before the first epoch of this call.
 
     Returns
     -------
@@ -71,14 +78,14 @@ def run(
         if execution.devices > 1:
             fabric.launch()
         if fabric.global_rank > 0:
-            _train(config, folder=folder, fabric=fabric, execution=execution, on_epoch=None)
+            _train(config, folder=folder, fabric=fabric, execution=execution, on_epoch=None, logs=())
             return {}
         with folder.locked(timeout=execution.lock_timeout):
             if folder.done:
                 return folder.result()
             store.prepare(config)
             try:
-                return _train(config, folder=folder, fabric=fabric, execution=execution, on_epoch=on_epoch)
+                return _train(config, folder=folder, fabric=fabric, execution=execution, on_epoch=on_epoch, logs=logs)
             except Exception:
                 with suppress(OSError):
                     write_text(folder.error_file, traceback.format_exc())
@@ -104,32 +111,42 @@ def _train(
     fabric: Fabric,
     execution: Execution,
     on_epoch: Callable[[RunFolder, dict[str, float]], None] | None,
+    logs: Sequence[LogFactory],
 ) -> dict[str, Any]:
     task = load_task(config.data, data_dir=execution.data_dir, dtype=PRECISIONS[config.train.dtype][0])
     trainer = make_trainer(config, task.to(fabric.device), fabric)
     state = load_checkpoint(folder.checkpoint_file, config_hash=config.hash, device=fabric.device)
     if state is not None:
-        trainer.load_state_dict(state)
+        try:
+            trainer.load_state_dict(state)
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise CheckpointError(
+                f"{folder.checkpoint_file} was written by another version of the package and does not fit ({error}); "
+                "remove it to start the run over"
+            ) from error
     writes = fabric.global_rank == 0
-    logs = _open_logs(config, folder, execution, trainer) if writes else []
+    opened = _open_logs(config, folder, execution, trainer, logs) if writes else []
     try:
         while not trainer.finished:
             row = trainer.run_epoch()
-            for log in logs:
+            for log in opened:
                 log.write(row)
             if writes and (trainer.finished or trainer.epoch % execution.checkpoint_every == 0):
                 save_checkpoint(folder.checkpoint_file, trainer.state_dict(), config_hash=config.hash)
             if on_epoch is not None:
                 on_epoch(folder, row)
     finally:
-        for log in logs:
+        for log in opened:
             log.close()
     return _finish(config, folder, execution, trainer) if writes else {}
 
 
-def _open_logs(config: RunConfig, folder: RunFolder, execution: Execution, trainer: Trainer) -> list[EpochLog]:
-    write_json(folder.environment_file, environment.describe(execution, engine="single"))
-    logs: list[EpochLog] = [CsvLog(folder.metrics_file, trainer.history)]
+def _open_logs(
+    config: RunConfig, folder: RunFolder, execution: Execution, trainer: Trainer, more: Sequence[LogFactory]
+) -> list[EpochLog]:
+    write_json(folder.environment_file, environment.describe(execution, device=trainer.fabric.device, engine="single"))
+    logs: list[EpochLog] = [make(folder, trainer) for make in more]
+    logs.append(CsvLog(folder.metrics_file, trainer.history))
     if execution.tensorboard:
         logs.append(TensorBoardLog(folder.path / "tensorboard", epoch=trainer.epoch))
     if shows_progress(execution):

@@ -18,7 +18,6 @@ writing one run.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,7 +35,15 @@ __all__ = ["RunFolder", "Store"]
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run."""
+    """The folder of one run.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import RunFolder
+    >>> RunFolder(Path("runs/none")).epochs_done()
+    0
+    """
 
     path: Path
 
@@ -113,20 +120,24 @@ class RunFolder:
         finally:
             lock.release()
 
-    def reset(self) -> None:
-        """Remove everything that the run has written, for a run from the start."""
-        for entry in self.path.iterdir():
-            if entry.name == ".lock":
-                continue
-            if entry.is_dir():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
+    def sweep(self) -> None:
+        """Remove half-written files of a process that was killed; for whoever holds the run."""
+        for entry in self.path.glob(".*.part"):
+            entry.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class Store:
-    """All runs under one folder."""
+    """All runs under one folder.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Store, load_recipe
+    >>> store = Store(Path("runs"))
+    >>> store.run(load_recipe("demo").entries(quick=True)[0].config).done
+    False
+    """
 
     root: Path
 
@@ -139,9 +150,10 @@ class Store:
         return RunFolder(self.root / "runs" / name)
 
     def prepare(self, config: RunConfig) -> RunFolder:
-        """Make the folder of a run and record its configuration; a folder of another one is an error."""
+        """Make the folder of a run ready and record its configuration; a folder of another one is an error."""
         folder = self.run(config)
         folder.path.mkdir(parents=True, exist_ok=True)
+        folder.sweep()
         if not folder.config_file.exists():
             write_json(folder.config_file, config.model_dump(mode="json"))
         elif folder.config() != config:

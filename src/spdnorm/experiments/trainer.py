@@ -117,16 +117,20 @@ class Trainer:
         begin = time.perf_counter()
         for start in range(0, len(part), size):
             batch = order[start : start + size]
-            batch = batch[rank::world] if world > 1 else batch
-            x, y = part.x[batch], part.y[batch]
+            share = batch[rank::world]
+            x, y = part.x[share], part.y[share]
             optimizer.zero_grad(set_to_none=True)
             logits = model(x)
-            loss = cross_entropy(logits, y)
+            if world > 1:
+                # DDP averages the gradients of the processes, whose shares of a batch may differ in size.
+                loss = cross_entropy(logits, y, reduction="sum") * (world / len(batch))
+            else:
+                loss = cross_entropy(logits, y)
             fabric.backward(loss)
             if clip is not None:
                 fabric.clip_gradients(model, optimizer, max_norm=clip)
             optimizer.step()
-            loss_sum += loss.detach() * len(y)
+            loss_sum += loss.detach() * (len(batch) / world)
             hits += (logits.detach().argmax(-1) == y).sum()
         total, hit = self._sum(loss_sum), self._sum(hits)
         seconds = time.perf_counter() - begin

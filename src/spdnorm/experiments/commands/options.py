@@ -83,9 +83,12 @@ def execution_from(
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Say what is wrong in one line and exit with status 1; leave bugs their traceback."""
+    """Say what is wrong in one line and exit with status 1 (130 where stopped by hand); leave bugs their traceback."""
     try:
         yield
+    except KeyboardInterrupt:
+        console().print("stopped; the same command continues from the last epoch", style="yellow")
+        raise typer.Exit(130) from None
     except (ExperimentError, DatasetError) as error:
         console().print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None

@@ -78,8 +78,11 @@ def reproduce(
         notes = console()
         for message in outcome.skipped.values():
             notes.print(f"left out: {message}", markup=False, highlight=False, soft_wrap=True)
-        for failure in outcome.failures:
-            notes.print(f"failed: {failure.hash}: {failure.message}", style="red", markup=False, soft_wrap=True)
+        # Runs of one row mostly fail for one reason.
+        for message in dict.fromkeys(failure.message for failure in outcome.failures):
+            hashes = [failure.hash for failure in outcome.failures if failure.message == message]
+            text = f"failed: {len(hashes)} run(s), {', '.join(hashes[:3])}{', …' * (len(hashes) > 3)}: {message}"
+            notes.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         typer.echo(f"report: {outcome.report[0]}")
         if recipe.next_steps:
             typer.echo(recipe.next_steps)

@@ -20,6 +20,8 @@ def facts(table: Table) -> list[str]:
     """Return the sentences that go below a table."""
     results = table.results()
     lines = [table.recipe.notes] if table.recipe.notes else []
+    if table.left_out:
+        lines.append(f"Not run, since the data are not at hand: {_list(table.left_out)}.")
     if not results:
         return [*lines, "No run of this table is done yet."]
     if table.quick:
