@@ -12,7 +12,7 @@ from .data import Part
 from .errors import ConfigError
 from .evaluation import CHUNK
 
-__all__ = ["THRESHOLDS", "condition_counts", "condition_numbers"]
+__all__ = ["QUANTILES", "THRESHOLDS", "condition_counts", "condition_numbers", "norm_places", "summarize"]
 
 #: Those of the paper's table.
 THRESHOLDS = (1e3, 1e4, 1e5)
@@ -32,7 +32,7 @@ def condition_counts(model: nn.Module, parts: Sequence[Part]) -> dict[str, Any]:
 
     Without a normalisation both are the features at its place.
     """
-    norm = _norm_place(model)
+    norm = next(iter(norm_places(model).values()))
     found: dict[str, list[Tensor]] = {"before": [], "after": []}
 
     def record(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -49,20 +49,25 @@ def condition_counts(model: nn.Module, parts: Sequence[Part]) -> dict[str, Any]:
     finally:
         handle.remove()
         model.train(was_training)
-    return {place: _summary(torch.cat([entry.flatten() for entry in values])) for place, values in found.items()}
+    return {place: summarize(torch.cat([entry.flatten() for entry in values])) for place, values in found.items()}
 
 
-def _norm_place(model: nn.Module) -> nn.Module:
-    for module in model.modules():
-        norm = getattr(module, "norm", None)
-        if isinstance(norm, nn.Module) and hasattr(module, "bimap"):
-            return norm
-    raise ConfigError(
-        f"train.condition_epochs: {type(model).__name__} has no bilinear map with a normalisation after it"
-    )
+def norm_places(model: nn.Module) -> dict[str, nn.Module]:
+    """Return what normalises after each bilinear map of a network, by name; the identity where nothing does."""
+    found = {
+        f"{name}.norm".lstrip("."): norm
+        for name, module in model.named_modules()
+        if isinstance(norm := getattr(module, "norm", None), nn.Module) and hasattr(module, "bimap")
+    }
+    if not found:
+        raise ConfigError(
+            f"condition numbers: {type(model).__name__} has no bilinear map with a normalisation after it"
+        )
+    return found
 
 
-def _summary(kappa: Tensor) -> dict[str, Any]:
+def summarize(kappa: Tensor) -> dict[str, Any]:
+    """Count condition numbers (N,) above each threshold, and find their quantiles."""
     finite = kappa.clamp(max=torch.finfo(torch.float64).max)
     quantiles = torch.quantile(finite, torch.tensor(QUANTILES, dtype=torch.float64, device=kappa.device))
     return {
