@@ -30,6 +30,7 @@ from spdnorm.datasets import (
     verify,
 )
 from spdnorm.datasets.download import fetch_file
+from spdnorm.datasets.files import require_files
 
 FETCH_IMPORTS = (
     "import sys; from pathlib import Path; from spdnorm.datasets.registry import RemoteFile\n"
@@ -47,6 +48,13 @@ def remote(url: str, body: bytes = BODY) -> RemoteFile:
 
 def leftovers(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {".lock"}
+
+
+def part_of(folder: Path) -> Path:
+    """What an interrupted transfer has left to resume from."""
+    staging = folder / ".data.bin.part"
+    staging.mkdir(exist_ok=True)
+    return staging / "part"
 
 
 def test_a_file_arrives_whole_and_is_not_fetched_twice(server, tmp_path):
@@ -81,7 +89,7 @@ def test_an_interrupted_transfer_resumes(server, tmp_path):
     with pytest.raises(DownloadError, match="resumes"):
         fetch_file(file, tmp_path)
     assert leftovers(tmp_path) == {".data.bin.part"}
-    kept = (tmp_path / ".data.bin.part").stat().st_size
+    kept = part_of(tmp_path).stat().st_size
     assert 900_000 < kept <= 1_000_000
     assert fetch_file(file, tmp_path).read_bytes() == BODY
     assert server.requests == [None, f"bytes={kept}-"]
@@ -91,7 +99,7 @@ def test_an_interrupted_transfer_resumes(server, tmp_path):
 def test_a_server_without_ranges_is_started_over(server, tmp_path):
     server.files["data.bin"] = BODY
     server.ranges = False
-    (tmp_path / ".data.bin.part").write_bytes(b"x" * 1000)
+    part_of(tmp_path).write_bytes(b"x" * 1000)
     assert fetch_file(remote(server.url("data.bin")), tmp_path).read_bytes() == BODY
 
 
@@ -100,13 +108,13 @@ def test_a_part_that_does_not_fit_is_thrown_away(server, tmp_path, wrong_range):
     server.files["data.bin"] = BODY
     server.wrong_range = wrong_range
     # A part of another version (same start offset, other bytes), or one longer than the file.
-    (tmp_path / ".data.bin.part").write_bytes(b"x" * (1000 if wrong_range else len(BODY) + 5))
+    part_of(tmp_path).write_bytes(b"x" * (1000 if wrong_range else len(BODY) + 5))
     assert fetch_file(remote(server.url("data.bin")), tmp_path).read_bytes() == BODY
 
 
 def test_a_resumed_part_of_another_version_is_fetched_again(server, tmp_path):
     server.files["data.bin"] = BODY
-    (tmp_path / ".data.bin.part").write_bytes(b"x" * 1000)
+    part_of(tmp_path).write_bytes(b"x" * 1000)
     assert fetch_file(remote(server.url("data.bin")), tmp_path).read_bytes() == BODY
     assert server.requests == ["bytes=1000-", None]
 
@@ -137,7 +145,7 @@ def test_a_killed_process_leaves_nothing_that_passes_for_data(server, tmp_path):
     server.delay = 0.05
     file = remote(server.url("data.bin"))
     child = subprocess.Popen([sys.executable, "-c", FETCH, file.sha256, file.url, str(tmp_path)])
-    part = tmp_path / ".data.bin.part"
+    part = part_of(tmp_path)
     deadline = time.monotonic() + 60
     while not (part.exists() and part.stat().st_size > 300_000):
         assert child.poll() is None
@@ -148,9 +156,13 @@ def test_a_killed_process_leaves_nothing_that_passes_for_data(server, tmp_path):
     assert not (tmp_path / "data.bin").exists()
     kept = part.stat().st_size
     assert 0 < kept < len(BODY)
+    assert leftovers(tmp_path) == {".data.bin.part"}
+    with pytest.raises(MissingDataError, match=r"1 of 1 files are missing"):
+        require_files(tmp_path, ["data.bin"], title="T", instructions="")
     server.delay = 0.0
     assert fetch_file(file, tmp_path).read_bytes() == BODY
     assert server.requests[-1] == f"bytes={kept}-"
+    assert leftovers(tmp_path) == {"data.bin"}
 
 
 def test_two_processes_at_once_download_once(server, tmp_path):
@@ -214,15 +226,16 @@ def run_limited(setup: str, file: RemoteFile, folder: Path) -> subprocess.Comple
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_no_write_permission(server, tmp_path):
+def test_no_write_permission(server, public_path):
     server.files["data.bin"] = BODY
-    tmp_path.chmod(0o555)
+    public_path.chmod(0o555)
     # Root may write anywhere, so the child gives its rights up first.
-    done = run_limited("os.getuid() or os.setuid(65534)", remote(server.url("data.bin")), tmp_path)
-    tmp_path.chmod(0o755)
+    done = run_limited("os.getuid() or os.setuid(65534)", remote(server.url("data.bin")), public_path)
+    public_path.chmod(0o755)
     assert done.returncode == 1
-    assert "StorageError: cannot write" in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert f"StorageError: cannot write {public_path / 'data.bin'}" in done.stderr
+    assert server.requests == []
+    assert list(public_path.iterdir()) == []
 
 
 def test_disk_full(server, tmp_path):

@@ -268,12 +268,18 @@ def test_conversion_and_loading(tmp_path, workers):
     assert (raw.column("split") == "none").sum() == 3
 
 
+def below(pid: int) -> list[int]:
+    """All processes below this one."""
+    children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
+    return children + [member for child in children for member in below(child)]
+
+
 def test_a_killed_conversion_resumes(tmp_path):
     release, target = tmp_path / "release", tmp_path / "converted"
     write_release(release, 400)
     program = (
         "import sys; from pathlib import Path; from spdnorm.datasets.ntu_convert import convert\n"
-        "convert(Path(sys.argv[1]), Path(sys.argv[2]), workers=1, progress=False)"
+        "convert(Path(sys.argv[1]), Path(sys.argv[2]), workers=2, progress=False)"
     )
     child = subprocess.Popen([sys.executable, "-c", program, str(release), str(target)])
     deadline = time.monotonic() + 60
@@ -283,8 +289,13 @@ def test_a_killed_conversion_resumes(tmp_path):
         if (target / "files.json").exists() and (np.load(target / "status.npy") == DONE).sum() > 32:
             break
         time.sleep(0.005)
+    family = below(child.pid)
+    assert len(family) >= 2
     child.send_signal(signal.SIGKILL)
     child.wait()
+    while any(Path(f"/proc/{member}").exists() for member in family):
+        assert time.monotonic() < deadline, "a worker outlived the conversion that was killed"
+        time.sleep(0.01)
     status = np.load(target / "status.npy")
     done = int((status == DONE).sum())
     assert 0 < done < 400
@@ -316,6 +327,15 @@ def test_conversion_of_other_files_is_refused(tmp_path):
     (target / "lengths.npy").write_bytes(b"")
     with pytest.raises(CorruptDataError, match=r"lengths\.npy cannot be read"):
         open_converted(target)
+    os.truncate(target / "signals.npy", 500)
+    for use in (lambda: open_converted(target), lambda: convert(release, target, workers=1, progress=False)):
+        with pytest.raises(CorruptDataError, match=r"\.npy cannot be read .*prepare ntu --restart"):
+            use()
+    (target / "files.json").write_text("{")
+    with pytest.raises(CorruptDataError, match=r"files\.json cannot be read .*prepare ntu --restart"):
+        open_converted(target)
+    convert(release, target, workers=1, progress=False, restart=True)
+    assert (open_converted(target)[1] > 0).all()
 
 
 def test_recordings_that_are_too_long_fail_alone(tmp_path):

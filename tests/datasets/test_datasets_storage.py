@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from spdnorm.datasets import CorruptDataError, MissingDataError, StorageError, data_root
-from spdnorm.datasets.archive import extract, extract_all
+from spdnorm.datasets.archive import extract, unpacked_files
 from spdnorm.datasets.cache import atomic_file, dataset_folder, free_space, storage_errors
-from spdnorm.datasets.files import read_mat, read_npy, read_npz, require_files
+from spdnorm.datasets.files import files_below, read_mat, read_npy, read_npz, require_files, sha256_of
 
 
 def test_the_data_root_is_the_argument_then_the_environment_then_the_cache(tmp_path, monkeypatch):
@@ -161,8 +165,7 @@ def test_archives_stay_in_their_folder(tmp_path, name, kind):
         make_tar(archive, tarfile.TarInfo("good"), tarfile.TarInfo(name))
     with pytest.raises(CorruptDataError, match="would be written outside"):
         extract(archive, tmp_path / "target")
-    assert list((tmp_path / "target").iterdir()) == []
-    assert not (tmp_path / "escaped").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [archive.name]
     assert not Path("/tmp/spdnorm-escaped").exists()
 
 
@@ -170,16 +173,45 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
     archive = make_tar(tmp_path / "bad.tar.gz", link("door", ".."), tarfile.TarInfo("door/escaped"))
     with pytest.raises(CorruptDataError, match="cannot be unpacked"):
         extract(archive, tmp_path / "target")
-    assert not (tmp_path / "escaped").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [archive.name]
 
 
-def test_good_archives_are_unpacked(tmp_path):
+def test_good_archives_are_unpacked_each_to_its_folder(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as content:
-        content.writestr("folder/file", "data")
-    make_tar(tmp_path / "b.tar.gz", tarfile.TarInfo("other/file"))
-    extract_all(tmp_path, tmp_path / "target")
-    assert (tmp_path / "target" / "folder" / "file").read_text() == "data"
-    assert (tmp_path / "target" / "other" / "file").read_text() == "data"
+        content.writestr("folder/one.npy", "data")
+        content.writestr("__MACOSX/folder/._one.npy", "a Mac's double, and no data")
+    make_tar(tmp_path / "b.tar.gz", tarfile.TarInfo("other/two.NPY"))
+    expected = [tmp_path / "a" / "folder" / "one.npy", tmp_path / "b" / "other" / "two.NPY"]
+    assert unpacked_files(tmp_path, ".npy") == expected
+    assert [path.read_text() for path in expected] == ["data", "data"]
+    # What is there is not unpacked again, and needs no archive.
+    (tmp_path / "a.zip").unlink()
+    assert unpacked_files(tmp_path, ".npy") == expected
+    with pytest.raises(StorageError, match=r"b\.tar\.gz unpacks to .*b, which exists"):
+        extract(tmp_path / "b.tar.gz", tmp_path / "b")
+
+
+def test_a_killed_unpacking_leaves_nothing_that_passes_for_data(tmp_path):
+    with zipfile.ZipFile(tmp_path / "release.zip", "w") as content:
+        for k in range(4000):
+            content.writestr(f"files/{k}.npy", b"x" * 4096)
+    program = (
+        "import sys; from pathlib import Path; from spdnorm.datasets.archive import unpacked_files\n"
+        "unpacked_files(Path(sys.argv[1]), '.npy')"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
+    begun = tmp_path / ".release.unpacking" / "files" / "50.npy"
+    deadline = time.monotonic() + 60
+    while not begun.exists():
+        assert child.poll() is None, "it was over before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    child.kill()
+    child.wait()
+    assert files_below(tmp_path, ".npy") == []
+    assert not (tmp_path / "release").exists()
+    assert len(unpacked_files(tmp_path, ".npy")) == 4000
+    assert not (tmp_path / ".release.unpacking").exists()
 
 
 def test_archives_that_are_none(tmp_path):
@@ -193,7 +225,55 @@ def test_archives_that_are_none(tmp_path):
     (tmp_path / "b.zip").write_bytes(damaged)
     with pytest.raises(CorruptDataError, match="damaged"):
         extract(tmp_path / "b.zip", tmp_path / "target")
+    make_tar(tmp_path / "c.tar.gz", *(tarfile.TarInfo(str(k)) for k in range(50)))
+    whole = (tmp_path / "c.tar.gz").read_bytes()
+    (tmp_path / "c.tar.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorruptDataError, match=r"c\.tar\.gz .*damaged"):
+        extract(tmp_path / "c.tar.gz", tmp_path / "target")
+    assert not (tmp_path / "target").exists()
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(MissingDataError, match="neither the files"):
-        extract_all(empty, tmp_path / "target")
+    with pytest.raises(MissingDataError, match=r"holds neither \.npy files nor an archive of them"):
+        unpacked_files(empty, ".npy")
+
+
+@pytest.mark.parametrize("kind", ["npz", "compressed.npz", "npy", "mat"])
+def test_files_damaged_at_random_are_named(tmp_path, kind):
+    rng = np.random.default_rng(len(kind))
+    path = tmp_path / f"arrays.{kind}"
+    x = rng.normal(size=(4, 4))
+    if kind == "npy":
+        np.save(path, x)
+    elif kind == "mat":
+        savemat(path, {"x": x}, do_compression=True)
+    else:
+        (np.savez_compressed if "compressed" in kind else np.savez)(path, x=x)
+    read = {"npy": read_npy, "mat": lambda p: read_mat(p, ["x"])}.get(kind, lambda p: read_npz(p, ["x"]))
+    whole = path.read_bytes()
+    messages = []
+    for _ in range(200):
+        content = bytearray(whole)
+        for at in rng.integers(len(whole), size=3):
+            content[at] = rng.integers(256)
+        path.write_bytes(content)
+        try:
+            read(path)
+        except CorruptDataError as error:
+            messages.append(str(error))
+    assert len(messages) > 50
+    assert all(path.name in message for message in messages)
+
+
+def test_what_may_not_be_read_is_no_damage(public_path):
+    np.save(public_path / "x.npy", np.zeros(1))
+    (public_path / "x.npy").chmod(0)
+    # Root may read anything, so the child gives its rights up first.
+    program = (
+        "import os, sys; from pathlib import Path; from spdnorm.datasets.files import read_npy, sha256_of\n"
+        "os.getuid() or os.setuid(65534); globals()[sys.argv[2]](Path(sys.argv[1]))"
+    )
+    for reader in (read_npy, sha256_of):
+        command = [sys.executable, "-c", program, str(public_path / "x.npy"), reader.__name__]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "StorageError" in done.stderr, done.stderr
+        assert "may not be read by this user" in done.stderr

@@ -1,63 +1,92 @@
-"""Archives: unpacked into their target folder and nowhere else."""
+"""Archives: unpacked whole or not at all, into their own folder and nowhere else."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import tarfile
 import zipfile
+import zlib
+from lzma import LZMAError
 from pathlib import Path
 
-from .cache import storage_errors
-from .errors import CorruptDataError, MissingDataError
+from .cache import locked, storage_errors
+from .errors import CorruptDataError, DatasetError, MissingDataError, StorageError
+from .files import files_below
 
-__all__ = ["extract", "extract_all"]
+__all__ = ["extract", "unpacked_files"]
+
+_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz")
+#: What damaged bytes make the two readers raise; an OSError with an errno is the disk's.
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, LZMAError, NotImplementedError, RuntimeError)
+
+
+def unpacked_files(folder: Path, suffix: str) -> list[Path]:
+    """Return the files of this suffix below ``folder``; where there are none, unpack the archives that lie in it.
+
+    Each archive gets a folder of its name, which appears once all of it is there: what a killed process leaves
+    is hidden, is no part of the data, and goes when the next one starts.
+    """
+    found = files_below(folder, suffix)
+    if found:
+        return found
+    archives = sorted(path for path in folder.iterdir() if path.name.lower().endswith(_SUFFIXES))
+    if archives:
+        with storage_errors(folder), locked(folder):
+            found = files_below(folder, suffix)  # another process may have unpacked them meanwhile
+            if not found:
+                for archive in archives:
+                    extract(archive, folder / _stem(archive.name))
+                found = files_below(folder, suffix)
+    if not found:
+        raise MissingDataError(f"{folder} holds neither {suffix} files nor an archive of them")
+    return found
 
 
 def extract(archive: Path, target: Path) -> Path:
-    """Unpack a ``.zip`` or ``.tar*`` file into ``target``; a member that would land elsewhere is an error.
+    """Unpack a ``.zip`` or ``.tar*`` file to the new folder ``target``; a member that would land elsewhere is an error.
 
     All names are checked before anything is written.
     """
+    if target.exists():
+        raise StorageError(f"{archive} unpacks to {target}, which exists: remove or rename one of them")
+    staging = target.with_name(f".{target.name}.unpacking")
     with storage_errors(target):
-        target.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(parents=True)
         try:
             if zipfile.is_zipfile(archive):
-                _extract_zip(archive, target)
+                with zipfile.ZipFile(archive) as content:
+                    _check_names([member.filename for member in content.infolist()], staging, archive)
+                    content.extractall(staging)
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
-                    for member in tar.getmembers():
-                        _inside(member.name, target, archive)
+                    _check_names([member.name for member in tar.getmembers()], staging, archive)
                     # The data filter refuses links and devices that point outside.
-                    tar.extractall(target, filter="data")
+                    tar.extractall(staging, filter="data")
             else:
                 raise CorruptDataError(f"{archive} is not a .zip or .tar archive, or it is damaged")
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-            raise CorruptDataError(f"{archive} cannot be unpacked: {error}") from error
+            os.replace(staging, target)
+        except DatasetError:
+            raise
+        except (*_DAMAGE, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise CorruptDataError(f"{archive} cannot be unpacked, it is damaged or unsafe: {error}") from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
     return target
 
 
-def extract_all(folder: Path, target: Path) -> list[Path]:
-    """Unpack every archive that lies directly in ``folder``."""
-    archives = sorted(
-        path for path in folder.iterdir() if path.name.endswith((".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz"))
-    )
-    if not archives:
-        raise MissingDataError(f"{folder} holds neither the files of the data set nor an archive of them")
-    return [extract(archive, target) for archive in archives]
-
-
-def _extract_zip(archive: Path, target: Path) -> None:
-    with zipfile.ZipFile(archive) as content:
-        for member in content.infolist():
-            _inside(member.filename, target, archive)
-        damaged = content.testzip()
-        if damaged is not None:
-            raise CorruptDataError(f"{archive}: the member {damaged!r} is damaged")
-        content.extractall(target)
-
-
-def _inside(name: str, target: Path, archive: Path) -> None:
+def _check_names(names: list[str], target: Path, archive: Path) -> None:
     root = target.resolve()
-    if not (root / name).resolve().is_relative_to(root):
-        raise CorruptDataError(
-            f"{archive}: the member {name!r} would be written outside {target}; nothing was unpacked"
-        )
+    for name in names:
+        if not (root / name).resolve().is_relative_to(root):
+            raise CorruptDataError(
+                f"{archive}: the member {name!r} would be written outside its folder; nothing was unpacked"
+            )
+
+
+def _stem(name: str) -> str:
+    suffix = max((suffix for suffix in _SUFFIXES if name.lower().endswith(suffix)), key=len)
+    return name[: -len(suffix)] or "archive"

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .archive import extract_all
+from .archive import unpacked_files
 from .asf_amc import joint_positions, read_amc, read_asf
 from .cache import atomic_file
 from .covariances import covariance
 from .errors import CorruptDataError, MissingDataError
 from .extras import require
+from .files import files_below
 from .triangles import to_upper_triangle
 
 __all__ = ["prepare_cmu_mocap", "windows"]
@@ -40,9 +41,7 @@ def prepare_cmu_mocap(root: Path, *, progress: bool = True) -> Path:
     if not index.is_file():
         raise MissingDataError(f"{index} is not there: a CSV with the columns {', '.join(_COLUMNS)} says what to take")
     rows = list(_read_index(index))
-    if not any(folder.rglob("*.amc")):
-        extract_all(folder, folder / "raw")
-    files = {path.name.lower(): path for path in folder.rglob("*") if path.suffix.lower() in (".asf", ".amc")}
+    files = {path.name.lower(): path for path in (*unpacked_files(folder, ".amc"), *files_below(folder, ".asf"))}
     class_names = sorted({row["class"] for row in rows})
     triangles: list[np.ndarray] = []
     y: list[int] = []

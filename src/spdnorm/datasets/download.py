@@ -1,8 +1,7 @@
 """Downloads: pooch checks the hash and renames; what is here resumes an interrupted transfer.
 
-A file takes its final name only after its SHA-256 has matched. Until then it is ``.NAME.part`` in the same
-folder,
-which no loader reads; a killed transfer leaves that, and the next one asks the server for the rest.
+A file takes its final name only after its SHA-256 has matched. Until then it is in the hidden folder ``.NAME.part``
+beside it, which no loader reads; a killed transfer leaves that, and the next one asks the server for the rest.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["fetch", "fetch_file", "verify"]
 
 _BLOCK = 1 << 16
+_PART = "part"
 #: Seconds to wait for a connection, and for the next bytes.
 _TIMEOUT = (10, 60)
 _HEADERS = {"Accept-Encoding": "identity"}
@@ -72,27 +72,42 @@ def fetch_file(file: RemoteFile, folder: Path, *, progress: bool = True) -> Path
     StorageError
         The folder cannot be written, or is full.
     """
-    pooch = require("pooch", extra="data", purpose="downloading")
     target = folder / file.name
     with storage_errors(target):
         if target.is_file() and sha256_of(target) == file.sha256:
             return target  # nothing to write, so the folder may well be read-only
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
-            transfer = _ResumingTransfer(folder / f".{file.name}.part", progress=progress)
-            for attempt in (1, 2):
-                try:
-                    pooch.retrieve(file.url, f"sha256:{file.sha256}", fname=file.name, path=folder, downloader=transfer)
-                except ValueError as error:
-                    # Part of an older version may have been resumed: once more, from the start.
-                    if transfer.resumed and attempt == 1:
-                        continue
-                    raise ChecksumError(
-                        f"{file.url}: what was downloaded does not have the recorded SHA-256 {file.sha256}; "
-                        "nothing was kept. The source has changed or something on the way alters it"
-                    ) from error
-                break
+            if target.is_file() and sha256_of(target) == file.sha256:
+                return target  # another process fetched it while this one waited
+            # All that a transfer writes is in here, pooch's temporary file included: nothing else can be left over.
+            staging = folder / f".{file.name}.part"
+            staging.mkdir(exist_ok=True)
+            try:
+                os.replace(_retrieve(file, staging, progress=progress), target)
+            finally:
+                if not any(staging.iterdir()):
+                    staging.rmdir()
     return target
+
+
+def _retrieve(file: RemoteFile, staging: Path, *, progress: bool) -> str:
+    """Download to ``staging`` and return the file's path once its hash has matched."""
+    pooch = require("pooch", extra="data", purpose="downloading")
+    for left in staging.iterdir():
+        if left.name not in (_PART, file.name):
+            left.unlink()
+    transfer = _ResumingTransfer(staging / _PART, progress=progress, label=file.name)
+    while True:
+        try:
+            return pooch.retrieve(file.url, f"sha256:{file.sha256}", fname=file.name, path=staging, downloader=transfer)
+        except ValueError as error:
+            # Part of an older version may have been resumed: once more, from the start.
+            if not transfer.resumed:
+                raise ChecksumError(
+                    f"{file.url}: what was downloaded does not have the recorded SHA-256 {file.sha256}; "
+                    "nothing was kept. The source has changed or something on the way alters it"
+                ) from error
 
 
 def _check(path: Path, file: RemoteFile) -> Path:
@@ -108,8 +123,9 @@ def _check(path: Path, file: RemoteFile) -> Path:
 class _ResumingTransfer:
     """A pooch downloader that continues from ``part`` where the server allows ranges."""
 
-    def __init__(self, part: Path, *, progress: bool) -> None:
+    def __init__(self, part: Path, *, progress: bool, label: str) -> None:
         self.part = part
+        self.label = label
         self.progress = progress
         self.resumed = False
 
@@ -134,7 +150,7 @@ class _ResumingTransfer:
                 self.part.unlink()
                 return self._transfer(url, requests)
             response.raise_for_status()
-            self.resumed = response.status_code == requests.codes.partial_content
+            self.resumed = have > 0 and response.status_code == requests.codes.partial_content
             if self.resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
                 self.part.unlink()
                 return self._transfer(url, requests)
@@ -154,7 +170,7 @@ class _ResumingTransfer:
             initial=start,
             unit="B",
             unit_scale=True,
-            desc=self.part.name[1:].removesuffix(".part"),
+            desc=self.label,
             disable=None if self.progress else True,
         )
         with bar, self.part.open("ab" if start else "wb") as stream:

@@ -42,7 +42,7 @@ class DownloadError(DatasetError, ConnectionError):
 
 
 class StorageError(DatasetError, OSError):
-    """The target cannot be written: no permission, no space, or a file where a folder should be."""
+    """The disk says no: no permission to write or to read, no space, or a file where a folder should be."""
 
 
 class MissingExtraError(DatasetError, ImportError):

@@ -1,26 +1,44 @@
-"""Read array files without pickle, and say which file is at fault when one cannot be read."""
+"""Read array files without pickle, and say which file is at fault when one cannot be read.
+
+Damaged bytes make numpy, zipfile and scipy raise whatever they lead to (a ``tokenize.TokenError``, an ``IndexError``),
+so every exception of theirs counts as damage.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import CorruptDataError, MissingDataError
+from .errors import CorruptDataError, MissingDataError, StorageError
 from .extras import require
 
-__all__ = ["read_mat", "read_npy", "read_npz", "require_files", "sha256_of"]
+__all__ = ["files_below", "read_mat", "read_npy", "read_npz", "require_files", "sha256_of"]
 
 
 def sha256_of(path: Path) -> str:
     """Return a file's SHA-256 in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except PermissionError as error:
+        raise _forbidden(path) from error
+
+
+def files_below(folder: Path, suffix: str) -> list[Path]:
+    """Return all files of this suffix (in any case) below a folder, sorted.
+
+    Hidden ones are left out: unfinished work of this package, and the ``._`` doubles that a Mac puts into archives.
+    """
+    found: list[Path] = []
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(here, name) for name in names if name.lower().endswith(suffix) and not name.startswith(".")]
+    return sorted(found)
 
 
 def require_files(folder: Path, names: Iterable[str], *, title: str, instructions: str) -> list[Path]:
@@ -46,7 +64,7 @@ def read_npz(path: Path, keys: Iterable[str]) -> dict[str, np.ndarray]:
             return {key: archive[key] for key in wanted}
     except CorruptDataError:
         raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, zlib.error) as error:
+    except Exception as error:
         raise _unreadable(path, error) from error
 
 
@@ -54,7 +72,7 @@ def read_npy(path: Path) -> np.ndarray:
     """Read an ``.npy`` file."""
     try:
         return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:
         raise _unreadable(path, error) from error
 
 
@@ -64,7 +82,7 @@ def read_mat(path: Path, keys: Iterable[str]) -> dict[str, np.ndarray]:
     scipy_io = require("scipy.io", extra="data", purpose="reading .mat files")
     try:
         content: dict[str, Any] = scipy_io.loadmat(path, variable_names=wanted)
-    except Exception as error:  # a damaged file makes scipy raise whatever its bytes lead to
+    except Exception as error:
         raise _unreadable(path, error) from error
     absent = [key for key in wanted if key not in content]
     if absent:
@@ -72,7 +90,13 @@ def read_mat(path: Path, keys: Iterable[str]) -> dict[str, np.ndarray]:
     return {key: np.asarray(content[key]) for key in wanted}
 
 
-def _unreadable(path: Path, error: Exception) -> CorruptDataError:
+def _forbidden(path: Path) -> StorageError:
+    return StorageError(f"{path} may not be read by this user (permission denied)")
+
+
+def _unreadable(path: Path, error: Exception) -> CorruptDataError | StorageError:
+    if isinstance(error, PermissionError):
+        return _forbidden(path)
     reason = str(error) or type(error).__name__
     size = path.stat().st_size if path.exists() else 0
     return CorruptDataError(

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from . import checks
-from .archive import extract_all
+from .archive import unpacked_files
 from .bundled import pad
 from .cache import dataset_folder
 from .errors import CorruptDataError, MissingDataError
-from .files import read_npy, read_npz, require_files
+from .files import files_below, read_npy, read_npz, require_files
 from .hdm05_names import N_REDUCED_CLASSES
 from .registry import DatasetInfo, RemoteFile, register
 from .splits import random_half
@@ -61,7 +61,7 @@ def load_hdm05(
         ``split``.
     """
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
-    found = sorted(path for path in folder.rglob("*.npy") if _NAME.fullmatch(path.name))
+    found = [path for path in files_below(folder, ".npy") if _NAME.fullmatch(path.name)]
     if not found:
         raise MissingDataError(
             f"{INFO.title}: {folder} holds no files named {{id}}_{{x}}_{{label}}.npy. {INFO.instructions}"
@@ -150,8 +150,7 @@ def load_hdm05_11class(root: Path, *, dtype: str | np.dtype = "float32") -> Sign
 def prepare_hdm05(root: Path, *, progress: bool = True) -> Path:
     """Unpack the archive that was placed in ``hdm05``."""
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
-    if not any(_NAME.fullmatch(path.name) for path in folder.rglob("*.npy")):
-        extract_all(folder, folder)
+    unpacked_files(folder, ".npy")
     return folder
 
 

@@ -17,6 +17,8 @@ from importlib import resources
 
 import numpy as np
 
+from .errors import CorruptDataError
+
 __all__ = ["CLASSES", "N_REDUCED_CLASSES", "largest_classes", "parse_amc_name"]
 
 N_REDUCED_CLASSES = 117
@@ -39,5 +41,5 @@ def parse_amc_name(name: str) -> dict[str, str]:
     """Return actor, motion class, take and frame rate of ``HDM_<actor>_<class>_<take>_<rate>.amc``."""
     parts = name.removesuffix(".amc").removesuffix(".AMC").split("_")
     if len(parts) != 5 or parts[0] != "HDM" or not parts[4].isdigit():
-        raise ValueError(f"{name!r} is not a name of the form HDM_bd_clap1Reps_001_120.amc")
+        raise CorruptDataError(f"{name!r} is not a name of the form HDM_bd_clap1Reps_001_120.amc")
     return dict(zip(("actor", "motion", "take", "rate"), parts[1:], strict=True))

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .archive import extract_all
+from .archive import unpacked_files
 from .asf_amc import joint_positions, read_amc, read_asf
 from .cache import atomic_file, dataset_folder
 from .covariances import covariance
 from .errors import CorruptDataError, MissingDataError
 from .extras import require
-from .files import read_npz
+from .files import files_below, read_npz
 from .hdm05 import CITATION, LICENCE, N_FEATURES
 from .hdm05_names import CLASSES, largest_classes, parse_amc_name
 from .registry import DatasetInfo, register
@@ -94,10 +94,8 @@ def prepare_hdm05_raw(root: Path, *, progress: bool = True) -> Path:
     ``HDM_<actor>.asf`` may lie anywhere below. One sequence is held at a time.
     """
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
-    if not _files(folder, ".amc"):
-        extract_all(folder, folder)
-    motions = _files(folder, ".amc")
-    skeletons = {path.stem.lower(): read_asf(path) for path in _files(folder, ".asf")}
+    motions = unpacked_files(folder, ".amc")
+    skeletons = {path.stem.lower(): read_asf(path) for path in files_below(folder, ".asf")}
     found = sorted({path.parent.name for path in motions})
     # The labels are those of the whole release where part of it is here; folders of other names make their own.
     class_names = list(CLASSES) if set(found) <= set(CLASSES) else found
@@ -126,10 +124,6 @@ def prepare_hdm05_raw(root: Path, *, progress: bool = True) -> Path:
             class_names=np.array(class_names),
         )
     return target
-
-
-def _files(folder: Path, suffix: str) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() == suffix)
 
 
 INFO = register(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .archive import extract_all
+from .archive import unpacked_files
 from .cache import dataset_folder
 from .covariances import covariance
 from .ntu_convert import convert, open_converted
@@ -157,8 +157,7 @@ def prepare_ntu(
     folder = root / INFO.folder
     if source is None:
         folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
-        if not any(folder.rglob("*.skeleton")):
-            extract_all(folder, folder / "raw")
+        unpacked_files(folder, ".skeleton")
     return convert(
         source or folder, root / INFO.folder / _CONVERTED, workers=workers, progress=progress, restart=restart
     )

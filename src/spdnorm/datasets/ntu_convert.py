@@ -3,35 +3,34 @@
 Streamed: a worker holds one file's text at a time (a few megabytes) and writes its row, and what is in flight is
 bounded, so memory does not grow with the number of files. Resumable: row i belongs to file i, and ``status.npy`` says
 which rows are done; a killed conversion continues where it was. The array's file is sparse: it takes the space of the
-frames there are. Rows are written by ``pwrite`` and not through the map, because a full disk is then an error and not
+frames there are. Rows are written to the file and not through the map, because a full disk is then an error and not
 a fatal signal.
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 from .cache import atomic_file, free_space, locked, storage_errors
 from .errors import CorruptDataError, MissingDataError, StorageError
 from .extras import require
+from .files import files_below
 from .ntu_names import damaged_samples, parse_name
-from .skeleton import N_JOINTS, main_body, read_skeleton
+from .ntu_workers import run
+from .skeleton import N_JOINTS
 
 __all__ = ["DAMAGED", "DONE", "FAILED", "MAX_FRAMES", "PENDING", "convert", "open_converted"]
 
 #: The longest recording of NTU RGB+D has 300 frames.
 MAX_FRAMES = 300
 PENDING, DONE, DAMAGED, FAILED = range(4)
-_CHUNK = 16
 _N_CHANNELS = 3 * N_JOINTS
+_AGAIN = "convert again with restart=True (`spdnorm data prepare ntu --restart`)"
 
 
 def convert(
@@ -72,7 +71,8 @@ def convert(
         target.mkdir(parents=True, exist_ok=True)
         lock.enter_context(locked(target))
         status = _prepare(source, target, names, max_frames, restart=restart)
-        lengths = np.load(target / "lengths.npy", mmap_mode="r+", allow_pickle=False)
+        lengths = _load(target / "lengths.npy", (len(names),), mode="r+")
+        _load(target / "signals.npy", (len(names), max_frames, _N_CHANNELS))
         todo = np.flatnonzero(np.isin(status, (PENDING, FAILED)))
         failures: dict[str, str] = {}
         tqdm = require("tqdm", extra="data", purpose="the progress bar")
@@ -80,7 +80,7 @@ def convert(
             total=len(names), initial=len(names) - len(todo), unit="file", disable=None if progress else True
         )
         with bar:
-            for rows, found, problems in _run(source, target, names, todo, workers, max_frames):
+            for rows, found, problems in run(source, target, names, todo, workers, max_frames):
                 lengths[rows] = found
                 status[rows] = np.where(found > 0, DONE, FAILED)
                 failures.update(problems)
@@ -101,7 +101,7 @@ def open_converted(target: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
     listing = target / "files.json"
     if not listing.is_file():
         raise MissingDataError(f"{target} holds no conversion; run `spdnorm data prepare ntu` first")
-    names = json.loads(listing.read_text())["files"]
+    names = _listed(listing)["files"]
     status = _load(target / "status.npy", (len(names),))
     if (status == PENDING).any():
         done = int((status != PENDING).sum())
@@ -117,7 +117,7 @@ def open_converted(target: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
 def _list_files(source: Path) -> list[str]:
     if not source.is_dir():
         raise MissingDataError(f"there is no folder {source} to take .skeleton files from")
-    names = sorted(str(path.relative_to(source)) for path in source.rglob("*.skeleton"))
+    names = [str(path.relative_to(source)) for path in files_below(source, ".skeleton")]
     if not names:
         raise MissingDataError(f"{source} holds no .skeleton files")
     for name in names:
@@ -129,12 +129,12 @@ def _prepare(source: Path, target: Path, names: list[str], max_frames: int, *, r
     listing = target / "files.json"
     description = {"files": names, "max_frames": max_frames}
     if listing.is_file() and not restart:
-        if json.loads(listing.read_text()) != description:
+        if _listed(listing) != description:
             raise MissingDataError(
                 f"{target} holds a conversion of other files (or with another max_frames); give another target, "
                 "or restart=True (--restart) to replace it"
             )
-        return np.load(target / "status.npy", mmap_mode="r+", allow_pickle=False)
+        return _load(target / "status.npy", (len(names),), mode="r+")
     listing.unlink(missing_ok=True)
     (target / "failures.json").unlink(missing_ok=True)
     # A joint takes 12 bytes of the 70 to 110 that its line has.
@@ -148,7 +148,7 @@ def _prepare(source: Path, target: Path, names: list[str], max_frames: int, *, r
     np.lib.format.open_memmap(target / "signals.npy", mode="w+", dtype="<f4", shape=shape).flush()
     np.save(target / "lengths.npy", np.zeros(len(names), dtype=np.int32))
     np.save(target / "status.npy", np.zeros(len(names), dtype=np.uint8))
-    status: np.memmap = np.load(target / "status.npy", mmap_mode="r+", allow_pickle=False)
+    status = _load(target / "status.npy", (len(names),), mode="r+")
     damaged = damaged_samples()
     status[:] = [DAMAGED if Path(name).stem in damaged else PENDING for name in names]
     with atomic_file(listing) as stream:
@@ -156,54 +156,19 @@ def _prepare(source: Path, target: Path, names: list[str], max_frames: int, *, r
     return status
 
 
-#: Rows, the number of frames written to each (0 where it failed), and why those failed.
-_Result = tuple[np.ndarray, np.ndarray, dict[str, str]]
-
-
-def _run(
-    source: Path, target: Path, names: list[str], todo: np.ndarray, workers: int, max_frames: int
-) -> Iterator[_Result]:
-    chunks = [todo[start : start + _CHUNK] for start in range(0, len(todo), _CHUNK)]
-    tasks = ((source, target, rows, [names[row] for row in rows], max_frames) for rows in chunks)
-    if workers <= 1:
-        yield from (_convert_chunk(*task) for task in tasks)
-        return
-    # A fork server and not a fork: the caller may hold threads and the weight of other libraries.
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        running: set[Future[_Result]] = set()
-        for task in tasks:
-            running.add(pool.submit(_convert_chunk, *task))
-            if len(running) >= 4 * workers:
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in finished)
-        yield from (future.result() for future in running)
-
-
-def _convert_chunk(source: Path, target: Path, rows: np.ndarray, names: list[str], max_frames: int) -> _Result:
-    array: np.memmap = np.load(target / "signals.npy", mmap_mode="r", allow_pickle=False)
-    lengths = np.zeros(len(rows), dtype=np.int32)
-    problems: dict[str, str] = {}
-    with (target / "signals.npy").open("r+b") as stream:
-        for k, (row, name) in enumerate(zip(rows.tolist(), names, strict=True)):
-            try:
-                _, bodies = read_skeleton(source / name)
-                joints = main_body(bodies).joints
-                if len(joints) > max_frames:
-                    raise CorruptDataError(f"{name}: {len(joints)} frames, more than max_frames={max_frames}")
-            except CorruptDataError as error:
-                problems[name] = str(error)
-                continue
-            os.pwrite(stream.fileno(), joints.astype("<f4").tobytes(), array.offset + row * array.strides[0])
-            lengths[k] = len(joints)
-    return rows, lengths, problems
-
-
-def _load(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
+def _listed(listing: Path) -> dict[str, Any]:
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise CorruptDataError(f"{path} cannot be read ({error}); convert again with restart=True") from error
+        content = json.loads(listing.read_text())
+        return {"files": list(content["files"]), "max_frames": content["max_frames"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptDataError(f"{listing} cannot be read ({error}); {_AGAIN}") from error
+
+
+def _load(path: Path, shape: tuple[int | None, ...], *, mode: Literal["r", "r+"] = "r") -> np.memmap:
+    try:
+        array = np.load(path, mmap_mode=mode, allow_pickle=False)
+    except Exception as error:
+        raise CorruptDataError(f"{path} cannot be read ({error}); {_AGAIN}") from error
     if len(array.shape) != len(shape) or any(w not in (None, h) for w, h in zip(shape, array.shape, strict=True)):
-        raise CorruptDataError(f"{path} has shape {array.shape}, expected {shape}; convert again with restart=True")
+        raise CorruptDataError(f"{path} has shape {array.shape}, expected {shape}; {_AGAIN}")
     return array

@@ -8,6 +8,7 @@ from importlib import resources
 
 import numpy as np
 
+from .errors import CorruptDataError
 from .splits import random_half
 
 __all__ = ["ACTIONS", "TRAINING_CAMERAS", "TRAINING_SUBJECTS", "damaged_samples", "parse_name", "split_column"]
@@ -92,7 +93,7 @@ def parse_name(name: str) -> dict[str, int]:
     """Return setup, camera, subject, replication and action (all from 1) of a name like S001C002P003R002A013."""
     match = _NAME.fullmatch(name.removesuffix(".skeleton"))
     if match is None:
-        raise ValueError(f"{name!r} is not a name of the form S001C002P003R002A013.skeleton")
+        raise CorruptDataError(f"{name!r} is not a name of the form S001C002P003R002A013.skeleton")
     return dict(zip(_FIELDS, (int(group) for group in match.groups()), strict=True))
 
 

@@ -60,8 +60,7 @@ def read_skeleton(path: Path) -> tuple[int, list[BodyTrack]]:
         One for each tracking id, in order of appearance; empty where no frame shows a body.
     """
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
-        cursor = _Cursor(lines)
+        cursor = _Cursor(path.read_text(encoding="ascii").splitlines())
         n_frames = cursor.count("frames")
         ids: list[int] = []
         frames: list[int] = []
@@ -73,9 +72,9 @@ def read_skeleton(path: Path) -> tuple[int, list[BodyTrack]]:
                 if (joints := cursor.count("joints")) != N_JOINTS:
                     raise CorruptDataError(f"line {cursor.at}: {joints} joints, expected {N_JOINTS}")
                 rows.extend(cursor.take(N_JOINTS))
-    except (CorruptDataError, UnicodeDecodeError) as error:
+    except (CorruptDataError, UnicodeDecodeError, OSError) as error:
         raise CorruptDataError(f"{path}: not a complete .skeleton file: {error}") from error
-    return n_frames, _tracks(path, np.array(ids, dtype=np.int64), np.array(frames, dtype=np.int64), rows)
+    return n_frames, _tracks(path, np.array(ids, dtype=np.uint64), np.array(frames, dtype=np.int64), rows)
 
 
 def main_body(bodies: list[BodyTrack], *, min_frames: int = 2) -> BodyTrack:
@@ -118,7 +117,7 @@ class _Cursor:
         (line,) = self.take(1)
         fields = line.split()
         # Ids are near 2**56: a float would merge neighbours, so they are read as integers.
-        if len(fields) != _VALUES_PER_BODY or not fields[0].isdigit():
+        if len(fields) != _VALUES_PER_BODY or not fields[0].isdigit() or int(fields[0]) >= 1 << 64:
             raise CorruptDataError(f"line {self.at}: expected a body's {_VALUES_PER_BODY} values, found {line[:40]!r}")
         return int(fields[0])
 
