@@ -67,8 +67,6 @@ class BuresWassersteinLaws(MetricLaws):
 class GeneralizedLaws(BuresWassersteinLaws):
     invariances = ()
     face_is_smaller_metric = False
-    # The metric matrix has a condition number of its own.
-    condition_factor = 500.0
 
     def matrix(self, n: int, dtype: torch.dtype) -> Tensor:
         return spd_matrices(n, condition=10.0, seed=77, dtype=dtype)
@@ -89,9 +87,6 @@ class Deformed(MetricLaws):
     theta: ClassVar[float]
     tolerance = 1e-10
     transport_tolerance = 1e-7
-    # X^theta has the condition number k^|theta|, and the way back takes the root of what is lost.
-    condition_limit = 1e6
-    condition_factor = 5000.0
 
     def make_metric(self, n: int, dtype: torch.dtype = torch.float64) -> Metric:
         return PowerDeformed(super().make_metric(n, dtype), self.theta)

@@ -50,7 +50,6 @@ class TestBuresWassersteinQuarter(Deformed, BuresWassersteinLaws):
 
 class TestBuresWassersteinThreeHalves(Deformed, BuresWassersteinLaws):
     theta = 1.5
-    condition_limit = 1e4
 
 
 class TestBuresWassersteinMinusOne(Deformed, BuresWassersteinLaws):

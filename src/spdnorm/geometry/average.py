@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
+
+from spdnorm.linalg import checks_active
 
 #: Maps per-sample tensors (N, ...) to their average (...) over axis 0.
 Average = Callable[[Tensor], Tensor]
@@ -46,8 +49,7 @@ def weighted_average(xs: Tensor, weights: Tensor | None) -> tuple[Average, Tenso
     count = xs.shape[-3]
     if weights is None:
         return plain_average, xs.new_full((count, 1, 1), 1.0 / max(count, 1))
-    if weights.shape[-1:] != (count,):
-        raise ValueError(f"`weights` must have shape (..., {count}) to match `xs`, got {tuple(weights.shape)}")
+    _check_weights(weights, count)
     w = weights.to(xs.dtype).movedim(-1, 0)
     w = (w / w.sum(0))[..., None, None]
 
@@ -58,3 +60,17 @@ def weighted_average(xs: Tensor, weights: Tensor | None) -> tuple[Average, Tenso
         return (aligned * x).sum(0)
 
     return average, w
+
+
+def _check_weights(weights: Tensor, count: int) -> None:
+    if not isinstance(weights, Tensor):
+        raise TypeError(f"`weights` must be a torch.Tensor, got {type(weights).__name__}: wrap it with torch.as_tensor")
+    if weights.shape[-1:] != (count,):
+        raise ValueError(f"`weights` must have shape (..., {count}) to match `xs`, got {tuple(weights.shape)}")
+    if not checks_active(weights) or weights.numel() == 0:
+        return
+    least, total = torch.stack([weights.detach().amin(), weights.detach().sum(-1).amin()]).tolist()
+    if not least >= 0:
+        raise ValueError(f"`weights` must not be negative or NaN, the least is {least:g}")
+    if total == 0:
+        raise ValueError("`weights` must not sum to zero: no sample would count")

@@ -9,6 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+#: Steps without a smaller residual after which an iteration has met its rounding errors.
+STALL = 10
+
 
 class MeanResult(NamedTuple):
     """A Frechet mean and how it was reached.
@@ -55,19 +58,22 @@ def iterate(
         return MeanResult(mean, iterations, residual)
     limit = 100 * torch.finfo(start.dtype).eps if tolerance is None else tolerance
     worst = best = float("inf")
-    stalled = 0
-    for done in range(1, max_iterations + 1):
+    stalled = done = 0
+    # Near rounding, which grows with the condition number, the residual only jitters: a run of steps without a new
+    # best is the end of what can be had. Slow but steady convergence has a new best at every step.
+    while done < max_iterations and stalled < STALL:
         mean, residual = step(mean)
+        done += 1
         worst = float(residual.detach().max())
-        stalled = 0 if worst < 0.9 * best else stalled + 1
+        stalled = 0 if worst < best else stalled + 1
         best = min(best, worst)
-        # Near rounding the residual only jitters: a run of steps without progress is the end of it.
-        if worst <= limit or (stalled >= 5 and worst <= 1e4 * limit):
-            return MeanResult(mean, done, residual)
-    warnings.warn(
-        f"the mean has not converged in {max_iterations} iterations (residual {worst:.1e}, wanted {limit:.1e}): raise "
-        "`max_iterations` or `tolerance`, or look at the residual with return_info=True",
-        RuntimeWarning,
-        stacklevel=3,
-    )
-    return MeanResult(mean, max_iterations, residual)
+        if worst <= limit:
+            break
+    if worst > max(limit, torch.finfo(start.dtype).eps ** 0.5):
+        warnings.warn(
+            f"the mean has not converged in {done} iterations (residual {worst:.1e}, wanted {limit:.1e}): raise "
+            "`max_iterations` or `tolerance`, or look at the residual with return_info=True",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return MeanResult(mean, done, residual)
