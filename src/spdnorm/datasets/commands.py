@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.table import Table
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.table import Table
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"`spdnorm data` needs the package {error.name!r}: pip install 'spdnorm[experiments]'", name=error.name
+    ) from error
 
 from .cache import ENVIRONMENT_VARIABLE, data_root
 from .download import fetch as fetch_files

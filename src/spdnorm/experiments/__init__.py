@@ -3,6 +3,13 @@
 A run is a function from a :class:`RunConfig` to a result row; recipes are tables of the paper as data.
 """
 
+try:
+    import pydantic  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"spdnorm.experiments needs the package {error.name!r}: pip install 'spdnorm[experiments]'", name=error.name
+    ) from error
+
 from .config import DataConfig, ModelConfig, OptimConfig, RunConfig, ScheduleConfig, SplitConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, ExperimentError, RunLockedError
 from .execution import Execution

@@ -1,13 +1,5 @@
 """The law suite that every metric inherits."""
 
-try:
-    import pytest  # noqa: F401 - asked for here, so that its absence is explained
-except ImportError as error:  # pragma: no cover - exercised in an environment without pytest
-    raise ImportError(
-        "the law suites of spdnorm.testing run under pytest, which is not installed: pip install 'spdnorm[dev]' "
-        "(or pip install pytest)"
-    ) from error
-
 from spdnorm.testing.laws.geometric import DistanceLaws, InvarianceLaws, MapLaws, TransportLaws
 from spdnorm.testing.laws.numerical import DerivativeLaws, HardLaws
 from spdnorm.testing.laws.statistical import MeanLaws

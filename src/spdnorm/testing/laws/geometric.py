@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import Tensor
 
 from spdnorm.linalg import symmetrize
 from spdnorm.testing.laws.suite import MetricSuite, assert_relative
+from spdnorm.testing.needs_pytest import pytest
 
 
 class MapLaws(MetricSuite):

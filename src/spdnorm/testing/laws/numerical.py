@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -12,6 +11,7 @@ from spdnorm.geometry import Metric
 from spdnorm.linalg import congruence, unvec, vec
 from spdnorm.testing.laws.suite import OPERATORS, Draw, MetricSuite, assert_relative
 from spdnorm.testing.matrices import Kind, spd_matrices
+from spdnorm.testing.needs_pytest import pytest
 
 
 class DerivativeLaws(MetricSuite):

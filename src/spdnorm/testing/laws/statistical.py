@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from spdnorm.linalg import symmetrize
 from spdnorm.testing.laws.suite import MetricSuite, assert_relative
+from spdnorm.testing.needs_pytest import pytest
 
 
 class MeanLaws(MetricSuite):

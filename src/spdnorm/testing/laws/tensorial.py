@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import pytest
 import torch
 from torch import Tensor
 
 from spdnorm.geometry import Metric
 from spdnorm.testing.laws.suite import OPERATORS, Draw, MetricSuite, assert_relative
+from spdnorm.testing.needs_pytest import pytest
 
 
 class TransformLaws(MetricSuite):
