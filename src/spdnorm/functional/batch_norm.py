@@ -16,11 +16,18 @@ from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, plain_average
 from spdnorm.linalg import clampm, full_precision
-from spdnorm.stats import update_average, write
+from spdnorm.stats import is_empty, update_average, write
 
 
 class Statistics(NamedTuple):
-    """Barycentre (..., n, n), in the kernel's space, and variance (...)."""
+    """Barycentre (..., n, n), in the kernel's space, and variance (...).
+
+    Examples
+    --------
+    >>> from spdnorm.functional import Statistics
+    >>> Statistics(torch.eye(2), torch.tensor(1.0)).variance
+    tensor(1.)
+    """
 
     mean: Tensor
     variance: Tensor
@@ -44,6 +51,12 @@ class Options:
         Raise eigenvalues of the input to ``floor`` first, for metrics without singular points.
     average : Average
         How samples are averaged; an all-reduced average synchronises processes.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import Options
+    >>> Options(mean_iterations=None).mean_iterations is None  # iterate the barycentre to convergence
+    True
     """
 
     control_variance: bool = True
@@ -52,6 +65,12 @@ class Options:
     eps: float = 1e-5
     floor: float | None = None
     average: Average = plain_average
+
+    def __post_init__(self) -> None:
+        if self.mean_iterations is not None and self.mean_iterations < 0:
+            raise ValueError(f"`mean_iterations` must be 0 or more, or None, got {self.mean_iterations}")
+        if self.eps < 0:
+            raise ValueError(f"`eps` must be 0 or more, got {self.eps}")
 
 
 def batch_statistics(y: Tensor, kernel: NormKernel[Any], options: Options) -> tuple[Statistics, Any]:
@@ -66,10 +85,16 @@ def batch_statistics(y: Tensor, kernel: NormKernel[Any], options: Options) -> tu
     return Statistics(mean, variance), deviation
 
 
-def running_statistics(kernel: NormKernel[Any], running_mean: Tensor, running_var: Tensor | None) -> Statistics:
+def running_statistics(
+    kernel: NormKernel[Any], running_mean: Tensor, running_var: Tensor | None, options: Options
+) -> Statistics:
     """Buffers as statistics in the kernel's space."""
     mean = kernel.load(running_mean)
-    return Statistics(mean, mean.new_ones(mean.shape[:-2]) if running_var is None else running_var)
+    if running_var is None:
+        if options.control_variance:
+            raise ValueError("`running_var` is missing: evaluation with a `running_mean` needs both")
+        running_var = mean.new_ones(mean.shape[:-2])
+    return Statistics(mean, running_var)
 
 
 @torch.no_grad()
@@ -88,6 +113,14 @@ def update_running(
         update_average(running_var, batch.variance, momentum)
 
 
+def scale_factor(variance: Tensor, scale: Tensor | None, options: Options) -> Tensor | None:
+    """s / sqrt(variance + eps), or s alone, shape (..., 1, 1); None for 1."""
+    if options.control_variance:
+        factor = torch.rsqrt(variance + options.eps)
+        return (factor if scale is None else scale * factor)[..., None, None]
+    return None if scale is None else scale[..., None, None]
+
+
 def rebuild(
     kernel: NormKernel[Any],
     deviation: Any,
@@ -98,12 +131,7 @@ def rebuild(
     options: Options,
 ) -> Tensor:
     """Deviations -> normalised points: scale by s / sqrt(variance + eps), move to the bias, leave the space."""
-    factor = None
-    if options.control_variance:
-        factor = torch.rsqrt(variance + options.eps)
-        factor = (factor if scale is None else scale * factor)[..., None, None]
-    elif scale is not None:
-        factor = scale[..., None, None]
+    factor = scale_factor(variance, scale, options)
     centre = None if bias is None else kernel.anchor(bias)
     return kernel.leave(kernel.rebuild(deviation, factor, centre))
 
@@ -146,6 +174,16 @@ def riemannian_batch_norm(
     Tensor, of the shape of ``x``
         An empty batch comes back as it is and leaves the buffers alone. A single sample in training has
         variance 0 and comes back as the bias.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import gbw_batch_norm, riemannian_batch_norm
+    >>> from spdnorm.functional.kernels import BuresWassersteinKernel
+    >>> from spdnorm.geometry import random_spd
+    >>> x = random_spd(3, 10)
+    >>> out = riemannian_batch_norm(x, BuresWassersteinKernel(), training=True)
+    >>> torch.allclose(out, gbw_batch_norm(x, training=True))
+    True
     """
     options = options or Options()
     batch = prepare(
@@ -154,7 +192,7 @@ def riemannian_batch_norm(
         matrices={"running_mean": running_mean, "bias": bias},
         scalars={"running_var": running_var, "scale": scale},
     )
-    if batch.shape[0] == 0:
+    if is_empty(batch, options.average):
         return x.clone()
     if options.floor is not None:
         batch = clampm(batch, options.floor)
@@ -164,7 +202,7 @@ def riemannian_batch_norm(
         if training and running_mean is not None:
             update_running(kernel, running_mean, running_var, statistics, momentum)
     else:
-        statistics = running_statistics(kernel, running_mean, running_var)
+        statistics = running_statistics(kernel, running_mean, running_var, options)
         deviation = kernel.deviation(y, statistics.mean)
     out = rebuild(kernel, deviation, statistics.variance, bias=bias, scale=scale, options=options)
     return out.reshape(x.shape)

@@ -8,7 +8,15 @@ from torch import Tensor
 
 from spdnorm.functional.batch_norm import Options, riemannian_batch_norm
 from spdnorm.functional.kernels import AffineInvariantKernel, ChartedKernel, NormKernel, kernel_for
-from spdnorm.geometry import AffineInvariant, LogCholesky, LogEuclidean, PowerChart, PowerDeformed
+from spdnorm.geometry import (
+    AffineInvariant,
+    Average,
+    LogCholesky,
+    LogEuclidean,
+    PowerChart,
+    PowerDeformed,
+    plain_average,
+)
 from spdnorm.linalg import full_precision
 
 LieMetric = Literal["aim", "lem", "lcm"]
@@ -37,6 +45,12 @@ def lie_kernel(
     raise ValueError(f"`metric` must be 'aim', 'lem' or 'lcm', got {metric!r}")
 
 
+def check_inner_product(n: int, alpha: float, beta: float) -> None:
+    """Raise unless alpha <U, V> + beta tr(U) tr(V) is positive definite on symmetric matrices of size ``n``."""
+    if not (alpha > 0 and alpha + n * beta > 0):
+        raise ValueError(f"`alpha` and alpha + n beta must be positive, got alpha={alpha}, beta={beta} for n = {n}")
+
+
 @full_precision
 def lie_batch_norm(
     x: Tensor,
@@ -57,6 +71,7 @@ def lie_batch_norm(
     channels: int | None = None,
     stats_grad: bool = True,
     floor: float | None = None,
+    average: Average = plain_average,
 ) -> Tensor:
     """LieBN: centre and bias by left translation, scale the logarithm at the identity.
 
@@ -74,10 +89,19 @@ def lie_batch_norm(
         by a rotation of each output.
 
     The other arguments are those of :func:`spdnorm.functional.gbw_batch_norm`.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import lie_batch_norm
+    >>> from spdnorm.geometry import LogEuclidean, random_spd
+    >>> out = lie_batch_norm(random_spd(3, 50), metric="lem", training=True)
+    >>> torch.allclose(LogEuclidean().mean(out), torch.eye(3).double())
+    True
     """
     if translation not in ("cholesky", "eigen"):
         raise ValueError(f"`translation` must be 'cholesky' or 'eigen', got {translation!r}")
-    options = Options(stats_grad=stats_grad, mean_iterations=mean_iterations, eps=eps, floor=floor)
+    check_inner_product(x.shape[-1], alpha, beta)
+    options = Options(stats_grad=stats_grad, mean_iterations=mean_iterations, eps=eps, floor=floor, average=average)
     return riemannian_batch_norm(
         x,
         lie_kernel(metric, theta=theta, alpha=alpha, beta=beta, translation=translation),

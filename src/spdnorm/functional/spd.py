@@ -16,8 +16,9 @@ from spdnorm.functional.batch_norm import (
 )
 from spdnorm.functional.kernels import AffineInvariantKernel
 from spdnorm.functional.layout import prepare
+from spdnorm.geometry import Average, plain_average
 from spdnorm.linalg import clampm, full_precision
-from spdnorm.stats import write
+from spdnorm.stats import is_empty, write
 
 
 @full_precision
@@ -32,13 +33,28 @@ def spd_batch_norm(
     channels: int | None = None,
     stats_grad: bool = True,
     floor: float | None = None,
+    average: Average = plain_average,
 ) -> Tensor:
     """SPDBN (Brooks et al. 2019): G^1/2 B^-1/2 X B^-1/2 G^1/2; the mean alone is controlled.
 
     B is the affine-invariant barycentre after ``mean_iterations`` steps of the Karcher flow. Other arguments as in
     :func:`spdnorm.functional.gbw_batch_norm`; the input must be positive definite (see ``floor``).
+
+    Examples
+    --------
+    >>> from spdnorm.functional import spd_batch_norm
+    >>> from spdnorm.geometry import AffineInvariant, random_spd
+    >>> out = spd_batch_norm(random_spd(3, 50), training=True, mean_iterations=None)
+    >>> torch.allclose(AffineInvariant().mean(out), torch.eye(3).double())
+    True
     """
-    options = Options(control_variance=False, stats_grad=stats_grad, mean_iterations=mean_iterations, floor=floor)
+    options = Options(
+        control_variance=False,
+        stats_grad=stats_grad,
+        mean_iterations=mean_iterations,
+        floor=floor,
+        average=average,
+    )
     return riemannian_batch_norm(
         x,
         AffineInvariantKernel(),
@@ -69,6 +85,7 @@ def spd_momentum_batch_norm(
     channels: int | None = None,
     stats_grad: bool = True,
     floor: float | None = None,
+    average: Average = plain_average,
 ) -> Tensor:
     """SPDMBN (Kobler et al. 2022): mean and variance under AIM, with two sets of running statistics.
 
@@ -80,9 +97,17 @@ def spd_momentum_batch_norm(
 
     All four buffers are updated in place; the other arguments are those of
     :func:`spdnorm.functional.gbw_batch_norm`.
+
+    Examples
+    --------
+    >>> from spdnorm.functional import spd_momentum_batch_norm
+    >>> from spdnorm.geometry import AffineInvariant, random_spd
+    >>> out = spd_momentum_batch_norm(random_spd(3, 50), training=True, mean_iterations=None)
+    >>> round(float(AffineInvariant().variance(out, torch.eye(3).double())), 3)
+    1.0
     """
     kernel = AffineInvariantKernel()
-    options = Options(stats_grad=stats_grad, mean_iterations=mean_iterations, eps=eps, floor=floor)
+    options = Options(stats_grad=stats_grad, mean_iterations=mean_iterations, eps=eps, floor=floor, average=average)
     if not training or training_mean is None or training_var is None:
         return riemannian_batch_norm(
             x,
@@ -102,12 +127,12 @@ def spd_momentum_batch_norm(
         matrices={"running_mean": running_mean, "training_mean": training_mean, "bias": bias},
         scalars={"running_var": running_var, "training_var": training_var, "scale": scale},
     )
-    if batch.shape[0] == 0:
+    if is_empty(batch, average):
         return x.clone()
     if floor is not None:
         batch = clampm(batch, floor)
     of_batch, _ = batch_statistics(batch, kernel, options)
-    old = running_statistics(kernel, training_mean, training_var)
+    old = running_statistics(kernel, training_mean, training_var, options)
     t = torch.as_tensor(training_momentum, dtype=batch.dtype, device=batch.device)
     moved = Statistics(
         kernel.interpolate(old.mean.clone(), of_batch.mean, t),

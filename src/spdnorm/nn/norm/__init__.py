@@ -8,6 +8,7 @@ from spdnorm.nn.norm.manifold import ManifoldNorm
 from spdnorm.nn.norm.refit import refit
 from spdnorm.nn.norm.registry import norm_layer, norm_names, register_norm
 from spdnorm.nn.norm.spd import SPDBatchNorm, SPDMomentumBatchNorm
+from spdnorm.nn.norm.sync import convert_sync_batchnorm
 
 __all__ = [
     "BWBatchNorm",
@@ -18,6 +19,7 @@ __all__ = [
     "RiemannianBatchNorm",
     "SPDBatchNorm",
     "SPDMomentumBatchNorm",
+    "convert_sync_batchnorm",
     "domain_ids",
     "norm_layer",
     "norm_names",

@@ -7,17 +7,19 @@ from typing import Any
 
 import geoopt
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from spdnorm.functional.batch_norm import Options, Statistics, batch_statistics
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import to_batch
+from spdnorm.geometry import Average, plain_average
 from spdnorm.linalg import clampm
-from spdnorm.nn.constraints import assign, register_spd
-from spdnorm.stats import write
+from spdnorm.nn.constraints import PicklableModule, assign, register_spd
+from spdnorm.stats import SynchronizedAverage, is_empty, write
 
 
-class RiemannianBatchNorm(nn.Module, ABC):
+class RiemannianBatchNorm(PicklableModule, ABC):
     """Base of the normalisation layers for SPD matrices (N, n, n) or (N, C, n, n).
 
     Parameters
@@ -27,7 +29,7 @@ class RiemannianBatchNorm(nn.Module, ABC):
     momentum : float or None
         Weight of a batch in the running statistics; ``None`` averages all batches cumulatively.
     eps : float
-        Added to the variance.
+        Added to the variance. With 0, a batch without spread (one sample) has its rounding errors scaled up.
     affine : bool
         Learn ``bias`` (SPD) and ``scale``.
     track_running_stats : bool
@@ -53,12 +55,25 @@ class RiemannianBatchNorm(nn.Module, ABC):
     -----
     ``running_mean`` and ``running_var`` start at I and 1 and are updated in place. An empty batch comes back as it
     is; a single sample has variance 0 and comes back as the bias.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import BWBatchNorm
+    >>> layer = BWBatchNorm(4, affine=False, mean_iterations=None, dtype=torch.float64)
+    >>> x = random_spd(4, 200, condition=2.0)
+    >>> layer.refit(x)  # exact statistics of all of x in place of running ones
+    >>> torch.allclose(layer.eval().exact_statistics(layer(x)).mean, torch.eye(4).double(), atol=1e-6)
+    True
     """
 
     #: Whether the method has a variance to divide by (and to track).
     controls_variance = True
     #: Whether there is a scale parameter.
     has_scale = True
+    #: Whether statistics are taken over all processes, and over which: see ``convert_sync_batchnorm``.
+    synchronized = False
+    process_group: Any = None
 
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -88,6 +103,7 @@ class RiemannianBatchNorm(nn.Module, ABC):
             raise ValueError(f"`num_features` must be 1 or more, got {num_features}")
         if momentum is not None and not 0 <= momentum <= 1:
             raise ValueError(f"`momentum` must lie in [0, 1] or be None, got {momentum}")
+        Options(mean_iterations=mean_iterations, eps=eps)
         self.num_features = num_features
         self.momentum = momentum
         self.eps = eps
@@ -167,7 +183,14 @@ class RiemannianBatchNorm(nn.Module, ABC):
 
     @abstractmethod
     def _normalize(
-        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+        self,
+        x: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        *,
+        training: bool,
+        momentum: float | Tensor,
+        average: Average,
     ) -> Tensor:
         """Call the method's function with the layer's parameters and these running statistics."""
 
@@ -184,14 +207,32 @@ class RiemannianBatchNorm(nn.Module, ABC):
             n = self.num_features
             raise ValueError(f"`x` must have shape (N, {n}, {n}) or (N, C, {n}, {n}), got {tuple(x.shape)}")
 
+    @property
+    def shared_with_others(self) -> bool:
+        """Whether statistics are taken over several processes at the moment."""
+        return self.synchronized and dist.is_available() and dist.is_initialized()
+
+    def _average(self, x: Tensor) -> Average:
+        """How the samples of ``x`` are averaged: here, or over all processes."""
+        if not self.shared_with_others:
+            return plain_average
+        samples = x.shape[:-2].numel() // (self.channels or 1)
+        return SynchronizedAverage(samples, device=x.device, group=self.process_group)
+
     def forward(self, x: Tensor) -> Tensor:
         """Normalise ``x`` (N, n, n) or (N, C, n, n); in training, update the running statistics."""
         self._check_input(x)
+        average = self._average(x) if self.training else plain_average
         out = self._normalize(
-            x, self.running_mean, self.running_var, training=self.training, momentum=self._next_momentum()
+            x,
+            self.running_mean,
+            self.running_var,
+            training=self.training,
+            momentum=self._next_momentum(),
+            average=average,
         )
         # Counted last, so that a batch that was refused leaves no trace.
-        if self.training and self.num_batches_tracked is not None and x.numel():
+        if self.training and self.num_batches_tracked is not None and not is_empty(x, average):
             self.num_batches_tracked.add_(1)
         return out
 
@@ -202,12 +243,16 @@ class RiemannianBatchNorm(nn.Module, ABC):
         """Converged barycentre, as a running mean holds it, and variance of all of ``x``."""
         self._check_input(x)
         batch = to_batch(x, self.channels)
-        if batch.shape[0] == 0:
+        average = self._average(x)
+        if is_empty(batch, average):
             raise ValueError("`x` is empty: statistics need at least one matrix")
         if self.floor is not None:
             batch = clampm(batch, self.floor)
+        options = Options(control_variance=self.controls_variance, mean_iterations=None, eps=self.eps, average=average)
+        return self._exact(batch, options)
+
+    def _exact(self, batch: Tensor, options: Options) -> Statistics:
         kernel = self.kernel()
-        options = Options(control_variance=self.controls_variance, mean_iterations=None, eps=self.eps)
         statistics, _ = batch_statistics(kernel.enter(batch), kernel, options)
         return Statistics(kernel.store(statistics.mean), statistics.variance)
 

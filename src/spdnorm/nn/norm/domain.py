@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from spdnorm.nn.norm.base import RiemannianBatchNorm
+from spdnorm.stats import anywhere
 
 
 class DomainBatchNorm(nn.Module):
@@ -26,6 +27,18 @@ class DomainBatchNorm(nn.Module):
     -----
     The statistics are buffers whose first axis is the domain, named as in the layer. Domains in a batch are
     normalised one after the other, each by its own samples.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import DomainBatchNorm, SPDBatchNorm
+    >>> layer = DomainBatchNorm(SPDBatchNorm(4, dtype=torch.float64), num_domains=3)
+    >>> x, domains = random_spd(4, 20), torch.arange(20) % 2
+    >>> layer(x, domains).shape, layer.seen
+    (torch.Size([20, 4, 4]), [0, 1])
+    >>> layer.eval().adapt(random_spd(4, 30), 2)  # unlabelled data of a new subject
+    >>> layer.seen
+    [0, 1, 2]
     """
 
     def __init__(self, norm: RiemannianBatchNorm, num_domains: int) -> None:
@@ -65,6 +78,15 @@ class DomainBatchNorm(nn.Module):
             )
         return present
 
+    def _present(self, x: Tensor, domains: Tensor) -> Tensor:
+        """The domains to go through: those of all processes, if statistics are taken over all of them."""
+        present = self._check(x, domains)
+        if not self.norm.shared_with_others:
+            return present
+        mask = torch.zeros(self.num_domains, dtype=torch.bool, device=x.device)
+        mask[present] = True
+        return anywhere(mask, group=self.norm.process_group).nonzero().squeeze(-1)
+
     @property
     def seen(self) -> list[int]:
         """Domains that have statistics."""
@@ -73,7 +95,7 @@ class DomainBatchNorm(nn.Module):
 
     def forward(self, x: Tensor, domains: Tensor) -> Tensor:
         """Normalise each sample of ``x`` (N, ..., n, n) by the statistics of its domain ``domains`` (N,)."""
-        present = self._check(x, domains)
+        present = self._present(x, domains) if self.training else self._check(x, domains)
         missing = sorted(set(present.tolist()) - set(self.seen))
         if missing and not self.training:
             raise ValueError(
@@ -99,7 +121,7 @@ class DomainBatchNorm(nn.Module):
     def refit(self, x: Tensor, domains: Tensor) -> None:
         """Replace the statistics of each domain present by the exact ones of its samples."""
         try:
-            for domain in self._check(x, domains).tolist():
+            for domain in self._present(x, domains).tolist():
                 self._select(domain)
                 self.norm.refit(x[domains == domain])
                 count: Tensor = self.num_batches_tracked  # type: ignore[assignment]
@@ -125,7 +147,14 @@ class DomainBatchNorm(nn.Module):
 
 
 def domain_ids(labels: Iterable[object]) -> tuple[Tensor, list[object]]:
-    """Number arbitrary domain labels: ids (N,) and the label of each id, in order of first appearance."""
+    """Number arbitrary domain labels: ids (N,) and the label of each id, in order of first appearance.
+
+    Examples
+    --------
+    >>> from spdnorm.nn import domain_ids
+    >>> domain_ids(["anna", "ben", "anna"])
+    (tensor([0, 1, 0]), ['anna', 'ben'])
+    """
     known: dict[object, int] = {}
     ids = [known.setdefault(label, len(known)) for label in labels]
     return torch.tensor(ids, dtype=torch.long), list(known)

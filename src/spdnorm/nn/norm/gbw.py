@@ -7,10 +7,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from spdnorm.functional import gbw_batch_norm
+from spdnorm.functional import Options, Statistics, gbw_batch_norm
 from spdnorm.functional.gbw import gbw_kernel
 from spdnorm.functional.kernels import NormKernel
-from spdnorm.functional.reference import reference_gbw_batch_norm
+from spdnorm.functional.reference import reference_gbw_batch_norm, reference_statistics
+from spdnorm.geometry import Average
 from spdnorm.nn.norm.base import RiemannianBatchNorm
 
 
@@ -31,6 +32,8 @@ class GBWBatchNorm(RiemannianBatchNorm):
         The paper's equations, or its released script (:mod:`spdnorm.functional.reference`).
     bias_target : "deformed" or "raw"
         In the reference variant, where the last transport goes ("raw": the script of RResNet).
+    power_gradient : "exact" or "script"
+        In the reference variant, how X^theta is differentiated.
     **options
         Those of :class:`RiemannianBatchNorm`.
 
@@ -55,6 +58,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
         learn_theta: bool = False,
         variant: Literal["paper", "reference"] = "paper",
         bias_target: Literal["deformed", "raw"] = "deformed",
+        power_gradient: Literal["exact", "script"] = "exact",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         **options: Any,
@@ -67,6 +71,10 @@ class GBWBatchNorm(RiemannianBatchNorm):
             raise ValueError(
                 f"`bias_target` must be 'deformed', or 'raw' with variant='reference', got {bias_target!r}"
             )
+        if power_gradient not in ("exact", "script") or (power_gradient == "script" and variant == "paper"):
+            raise ValueError(
+                f"`power_gradient` must be 'exact', or 'script' with variant='reference', got {power_gradient!r}"
+            )
         if learn_theta and variant == "reference":
             raise ValueError("`learn_theta` goes with variant='paper' only")
         super().__init__(num_features, device=device, dtype=dtype, **options)
@@ -78,6 +86,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
             self.theta = float(theta)
         self.variant = variant
         self.bias_target = bias_target
+        self.power_gradient = power_gradient
         self.learn_metric = learn_metric
         if learn_metric:
             self._register_spd("metric", {"device": device, "dtype": dtype})
@@ -98,8 +107,21 @@ class GBWBatchNorm(RiemannianBatchNorm):
         """The kernel under the current metric."""
         return gbw_kernel(self.metric, self.theta)
 
+    def _exact(self, batch: Tensor, options: Options) -> Statistics:
+        if self.variant == "reference":
+            assert isinstance(self.theta, float)
+            return reference_statistics(batch, self.metric, self.theta, options)
+        return super()._exact(batch, options)
+
     def _normalize(
-        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+        self,
+        x: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        *,
+        training: bool,
+        momentum: float | Tensor,
+        average: Average,
     ) -> Tensor:
         shared: dict[str, Any] = {
             "metric": self.metric,
@@ -108,6 +130,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
             "eps": self.eps,
             "training": training,
             "momentum": momentum,
+            "average": average,
         }
         if self.variant == "reference":
             return reference_gbw_batch_norm(
@@ -118,6 +141,8 @@ class GBWBatchNorm(RiemannianBatchNorm):
                 mean_iterations=self.mean_iterations,
                 channels=self.channels,
                 bias_target=self.bias_target,
+                power_gradient=self.power_gradient,
+                floor=self.floor,
                 **shared,
             )
         return gbw_batch_norm(x, mean, var, **shared, **self._common())
@@ -130,11 +155,24 @@ class GBWBatchNorm(RiemannianBatchNorm):
             parts.append("learn_metric=False")
         if self.variant != "paper":
             parts.append(f"variant={self.variant!r}")
+        if self.bias_target != "deformed":
+            parts.append(f"bias_target={self.bias_target!r}")
+        if self.power_gradient != "exact":
+            parts.append(f"power_gradient={self.power_gradient!r}")
         return ", ".join(parts)
 
 
 class BWBatchNorm(GBWBatchNorm):
-    """Batch normalisation under the (power-deformed) Bures-Wasserstein metric: :class:`GBWBatchNorm` with M = I."""
+    """Batch normalisation under the (power-deformed) Bures-Wasserstein metric: :class:`GBWBatchNorm` with M = I.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import BWBatchNorm
+    >>> layer = BWBatchNorm(4, dtype=torch.float64)
+    >>> layer(random_spd(4, 10)).shape, [name for name, _ in layer.named_buffers()]
+    (torch.Size([10, 4, 4]), ['running_mean', 'running_var', 'num_batches_tracked'])
+    """
 
     def __init__(self, num_features: int, **options: Any) -> None:
         if options.pop("learn_metric", False):

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from spdnorm.functional import lie_batch_norm
 from spdnorm.functional.kernels import NormKernel
-from spdnorm.functional.lie import LieMetric, lie_kernel
+from spdnorm.functional.lie import LieMetric, check_inner_product, lie_kernel
+from spdnorm.geometry import Average
 from spdnorm.nn.norm.base import RiemannianBatchNorm
 
 
@@ -27,6 +28,13 @@ class LieBatchNorm(RiemannianBatchNorm):
         Under AIM, how data are moved.
     **options
         Those of :class:`RiemannianBatchNorm`.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import LieBatchNorm
+    >>> LieBatchNorm(4, metric="lcm", theta=0.5, dtype=torch.float64)(random_spd(4, 10)).shape
+    torch.Size([10, 4, 4])
     """
 
     def __init__(
@@ -41,6 +49,9 @@ class LieBatchNorm(RiemannianBatchNorm):
         **options: Any,
     ) -> None:
         self._group: dict[str, Any] = {"theta": theta, "alpha": alpha, "beta": beta, "translation": translation}
+        if translation not in ("cholesky", "eigen"):
+            raise ValueError(f"`translation` must be 'cholesky' or 'eigen', got {translation!r}")
+        check_inner_product(num_features, alpha, beta)
         lie_kernel(metric, **self._group)
         super().__init__(num_features, **options)
         self.metric = metric
@@ -51,7 +62,14 @@ class LieBatchNorm(RiemannianBatchNorm):
         return lie_kernel(self.metric, **self._group)
 
     def _normalize(
-        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+        self,
+        x: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        *,
+        training: bool,
+        momentum: float | Tensor,
+        average: Average,
     ) -> Tensor:
         return lie_batch_norm(
             x,
@@ -62,10 +80,14 @@ class LieBatchNorm(RiemannianBatchNorm):
             eps=self.eps,
             training=training,
             momentum=momentum,
+            average=average,
             **self._group,
             **self._common(),
         )
 
     def extra_repr(self) -> str:
         """Arguments that differ between layers."""
-        return f"{super().extra_repr()}, metric={self.metric!r}, theta={self.theta:g}"
+        parts = [super().extra_repr(), f"metric={self.metric!r}", f"theta={self.theta:g}"]
+        default = {"alpha": 1.0, "beta": 0.0, "translation": "cholesky"}
+        parts += [f"{k}={self._group[k]!r}" for k, v in default.items() if self._group[k] != v]
+        return ", ".join(parts)

@@ -9,11 +9,14 @@ from torch import Tensor
 from spdnorm.functional import manifold_norm
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.manifold import manifold_kernel
+from spdnorm.geometry import Average
 from spdnorm.nn.norm.base import RiemannianBatchNorm
 
 
 class ManifoldNorm(RiemannianBatchNorm):
-    """Exp_G(k PT_{B -> G} Log_B X); see :func:`spdnorm.functional.manifold_norm` for k and how sure that is.
+    """Exp_G(k PT_{I -> G} PT_{B -> I} Log_B X).
+
+    See :func:`spdnorm.functional.manifold_norm` for k, and for how sure that is.
 
     Parameters
     ----------
@@ -23,6 +26,13 @@ class ManifoldNorm(RiemannianBatchNorm):
         1: k is the learnable scale; 2: the scale over the batch's standard deviation.
     **options
         Those of :class:`RiemannianBatchNorm`.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import ManifoldNorm
+    >>> ManifoldNorm(4, metric="lem", algorithm=2, dtype=torch.float64)(random_spd(4, 10)).shape
+    torch.Size([10, 4, 4])
     """
 
     def __init__(
@@ -46,7 +56,14 @@ class ManifoldNorm(RiemannianBatchNorm):
         return manifold_kernel(self.metric)
 
     def _normalize(
-        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+        self,
+        x: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        *,
+        training: bool,
+        momentum: float | Tensor,
+        average: Average,
     ) -> Tensor:
         return manifold_norm(
             x,
@@ -58,6 +75,7 @@ class ManifoldNorm(RiemannianBatchNorm):
             eps=self.eps,
             training=training,
             momentum=momentum,
+            average=average,
             **self._common(),
         )
 

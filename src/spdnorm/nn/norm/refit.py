@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -25,20 +27,37 @@ def _norms(model: nn.Module) -> list[nn.Module]:
     return [*domain, *(m for m in plain if m.track_running_stats)]
 
 
+class _Reached(BaseException):
+    """Ends a forward pass: what comes after a layer without statistics is of no use."""
+
+
 class _Recorder:
-    """Keeps what a layer is called with, and remembers which layer was called first."""
+    """Records what the first layer of those still ``waiting`` is called with, and ends the pass there."""
 
-    def __init__(self) -> None:
-        self.order: list[int] = []
-        self.calls: dict[int, list[tuple[Any, ...]]] = {}
-        self.recorded: int | None = None
+    def __init__(self, layers: list[nn.Module]) -> None:
+        self.waiting = {id(layer) for layer in layers}
+        self.layer: nn.Module | None = None
+        self.calls: list[tuple[torch.Tensor, ...]] = []
 
-    def hook(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        key = id(module)
-        if key not in self.order:
-            self.order.append(key)
-        if key == self.recorded:
-            self.calls.setdefault(key, []).append(tuple(a.detach() for a in args))
+    def hook(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if id(module) not in self.waiting:
+            return
+        if self.layer is None:
+            self.layer = module
+        if self.layer is module:
+            named = inspect.signature(type(module).forward).bind(module, *args, **kwargs).args[1:]
+            self.calls.append(tuple(a.detach() for a in named))
+        raise _Reached
+
+    def refit(self) -> bool:
+        """Refit the layer that was met by all that was recorded; False if none was."""
+        if self.layer is None:
+            return False
+        inputs = [torch.cat(parts) for parts in zip(*self.calls, strict=True)]
+        self.layer.refit(*inputs)  # type: ignore[operator]
+        self.waiting.remove(id(self.layer))
+        self.layer, self.calls = None, []
+        return True
 
 
 @torch.no_grad()
@@ -51,7 +70,8 @@ def refit(
     """Give every normalisation layer of ``model`` the exact statistics of its inputs over ``loader``.
 
     Layers are refitted in the order in which the data meet them, each on inputs normalised by the exact statistics of
-    the ones before, with the barycentre iterated to convergence. All inputs of one layer are held in memory.
+    the ones before, with the barycentre iterated to convergence. All inputs of one layer are held in memory. A layer
+    that the data do not reach is left alone; one that is called more than once in a pass takes the first call.
 
     Parameters
     ----------
@@ -77,40 +97,30 @@ def refit(
     True
     """
     call = call or _default_call
-    layers = {id(layer): layer for layer in _norms(model)}
+    layers = _norms(model)
     if not layers:
         raise ValueError("`model` has no normalisation layer with running statistics")
-    recorder = _Recorder()
-    handles = [layer.register_forward_pre_hook(recorder.hook) for layer in layers.values()]
+    if iter(loader) is loader:
+        raise TypeError("`loader` can be gone through only once: pass a list, or a DataLoader")
+    recorder = _Recorder(layers)
+    handles = [layer.register_forward_pre_hook(recorder.hook, with_kwargs=True) for layer in layers]
     # Modules, not the root alone: a part of the model that was frozen in evaluation mode stays so.
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        _allow_unseen(layers, training=True)
-        first = next(iter(loader), None)
-        if first is None:
-            raise ValueError("`loader` is empty: statistics need data")
-        saved = {k: v.clone() for k, v in model.state_dict().items()}
-        call(model, first)
-        model.load_state_dict(saved)
-        for key in list(recorder.order):
-            recorder.recorded = key
+        while recorder.waiting:
+            batches = 0
             for batch in loader:
-                call(model, batch)
-            layer = layers[key]
-            inputs = [torch.cat(parts) for parts in zip(*recorder.calls.pop(key), strict=True)]
-            layer.refit(*inputs)  # type: ignore[operator]
-            layer.eval()
+                batches += 1
+                with contextlib.suppress(_Reached):
+                    call(model, batch)
+            if not batches:
+                raise ValueError("`loader` is empty: statistics need data")
+            if not recorder.refit():
+                break
     finally:
         for handle in handles:
             handle.remove()
         for module, training in modes:
             module.training = training
     return model
-
-
-def _allow_unseen(layers: dict[int, nn.Module], *, training: bool) -> None:
-    """Domain layers refuse domains without statistics in evaluation: until they are refitted, let them train."""
-    for layer in layers.values():
-        if isinstance(layer, DomainBatchNorm):
-            layer.train(training)

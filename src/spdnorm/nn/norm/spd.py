@@ -9,6 +9,7 @@ from torch import Tensor
 
 from spdnorm.functional import spd_batch_norm, spd_momentum_batch_norm
 from spdnorm.functional.kernels import AffineInvariantKernel, NormKernel
+from spdnorm.geometry import Average
 from spdnorm.nn.norm.base import RiemannianBatchNorm
 from spdnorm.stats import momentum_schedule
 
@@ -17,6 +18,14 @@ class SPDBatchNorm(RiemannianBatchNorm):
     """SPDBN: the affine-invariant barycentre moves to the bias; the variance is left alone.
 
     Options are those of :class:`RiemannianBatchNorm`.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import SPDBatchNorm
+    >>> layer = SPDBatchNorm(4, dtype=torch.float64)
+    >>> layer(random_spd(4, 10)).shape
+    torch.Size([10, 4, 4])
     """
 
     controls_variance = False
@@ -27,9 +36,16 @@ class SPDBatchNorm(RiemannianBatchNorm):
         return AffineInvariantKernel()
 
     def _normalize(
-        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+        self,
+        x: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        *,
+        training: bool,
+        momentum: float | Tensor,
+        average: Average,
     ) -> Tensor:
-        return spd_batch_norm(x, mean, training=training, momentum=momentum, **self._common())
+        return spd_batch_norm(x, mean, training=training, momentum=momentum, average=average, **self._common())
 
 
 class SPDMomentumBatchNorm(RiemannianBatchNorm):
@@ -49,6 +65,13 @@ class SPDMomentumBatchNorm(RiemannianBatchNorm):
         Batches until it is reached.
     **options
         Those of :class:`RiemannianBatchNorm`.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import SPDMomentumBatchNorm
+    >>> SPDMomentumBatchNorm(4, min_momentum=0.1, dtype=torch.float64)(random_spd(4, 10)).shape
+    torch.Size([10, 4, 4])
     """
 
     training_mean: Tensor | None
@@ -79,7 +102,14 @@ class SPDMomentumBatchNorm(RiemannianBatchNorm):
         return AffineInvariantKernel()
 
     def _normalize(
-        self, x: Tensor, mean: Tensor | None, var: Tensor | None, *, training: bool, momentum: float | Tensor
+        self,
+        x: Tensor,
+        mean: Tensor | None,
+        var: Tensor | None,
+        *,
+        training: bool,
+        momentum: float | Tensor,
+        average: Average,
     ) -> Tensor:
         count = self.num_batches_tracked
         training_momentum = (
@@ -96,5 +126,6 @@ class SPDMomentumBatchNorm(RiemannianBatchNorm):
             training=training,
             momentum=momentum,
             training_momentum=training_momentum,
+            average=average,
             **self._common(),
         )
