@@ -7,7 +7,9 @@ import os
 import numpy as np
 import pytest
 import requests
+from moabb.datasets.download import DatasetDownloadError
 from moabb.datasets.fake import FakeDataset
+from moabb.paradigms import MotorImagery
 
 from spdnorm.datasets import (
     CorruptDataError,
@@ -63,6 +65,7 @@ def write(path, **changes):
         ({"x": np.full((6, 2, 10), np.inf)}, r"epochs\.npz: x: 120 non-finite"),
         ({"session": np.full(6, 3)}, r"epochs\.npz: session: labels out of range"),
         ({"y": np.full(6, 2)}, "labels out of range"),
+        ({"y": np.full(6, 0.5)}, r"epochs\.npz: labels are not whole numbers"),
     ],
 )
 def test_damaged_epochs_are_named(tmp_path, changes, message):
@@ -97,7 +100,10 @@ def test_epochs_from_moabb_take_the_same_layout(tmp_path):
     write_epochs(ssvep(), tmp_path / "ssvep_exoskeleton" / "epochs_from_moabb.npz", seconds=3.0)
     data = load("ssvep-exoskeleton", tmp_path)
     assert data.x.shape == (2 * 2 * 9, 3, 768)
-    assert set(data.class_names) == {"rest", "13Hz", "21Hz"}
+    assert data.class_names == ("rest", "13Hz", "21Hz")  # the order of the event codes, as in epochs.npz
+    # The unit is the recordings' own.
+    raw = ssvep().get_data([1])[1]["0"]["0"].pick("eeg").filter(1.0, 45.0).get_data()
+    assert data.x.std() == pytest.approx(raw.std(), rel=0.2)
     assert data.sampling_rate == 256
     assert len(np.unique(data.column("session"))) == 4
 
@@ -118,6 +124,11 @@ def test_moabb_data_sets_through_their_paradigm():
     assert set(data.column("subject")) == {1, 3}
     assert len(data) == 2 * 2 * 2 * 10
     assert data.class_names == ("left_hand", "right_hand")
+    # The numbers and the labels are those of MOABB's own arrays, in microvolts.
+    paradigm = MotorImagery(n_classes=2, resample=64.0, channels=["Cz", "C3"])
+    x, labels, _ = paradigm.get_data(dataset=imagery, subjects=[1, 3])
+    np.testing.assert_allclose(data.x, x, rtol=1e-5, atol=1e-5)
+    assert [data.class_names[k] for k in data.y] == list(labels)
     assert len(np.unique(data.column("recording"))) == 2 * 2 * 2
     assert data.to_spd(shrinkage="oas").x.shape == (80, 2, 2)
 
@@ -140,6 +151,8 @@ def test_a_paradigm_without_a_default_is_named():
 def test_moabb_without_a_network_is_a_download_error(tmp_path):
     with pytest.raises(DownloadError, match=r"MOABB could not download .*check the network"), download_folder(tmp_path):
         requests.get("http://127.0.0.1:9/nothing", timeout=5)
+    with pytest.raises(DownloadError, match="a page"), download_folder(tmp_path):
+        raise DatasetDownloadError("a page came instead of the file")
 
 
 def test_moabb_downloads_go_below_the_data_root(tmp_path, monkeypatch):

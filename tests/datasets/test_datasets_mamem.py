@@ -125,6 +125,8 @@ def non_finite() -> np.ndarray:
         ({"x_test": np.zeros((500, 8, 126))}, r"U001\.mat: x_test has shape \(500, 8, 126\), expected \(500, 8, 125\)"),
         ({"x_test": non_finite()}, r"U001\.mat: x_test: 1 non-finite values, the first at index \(7, 2, 3\)"),
         ({"y_test": np.full((500, 1), 5)}, r"U001\.mat: labels out of range: sample 0 has label 5, expected 0 to 4"),
+        ({"y_test": np.full((500, 1), 0.5)}, r"U001\.mat: labels are not whole numbers"),
+        ({"y_test": np.full((500, 1), np.nan)}, r"U001\.mat: labels are not whole numbers"),
         ({"y_test": np.zeros((499, 1))}, r"U001\.mat: labels has shape \(499,\), expected \(500,\)"),
         ({"y_test": np.arange(500)[:, None] % 5}, r"U001\.mat: the four segments of a trial differ in label"),
         ({"y_test": None}, r"U001\.mat lacks the variables \['y_test'\]"),
@@ -195,6 +197,11 @@ class Recordings(BaseDataset):
         )
         self.runs = runs
 
+    def get_data(self, subjects=None, *args, **kwargs):
+        # 256 channels of all eleven would be 8 GB of memory.
+        assert len(subjects) == 1, "more than one subject is held at a time"
+        return super().get_data(subjects, *args, **kwargs)
+
     def _get_single_subject_data(self, subject):
         return {"0": {str(k): recording([1, 4, 2, 5, 3], seed=10 * subject + k) for k in range(self.runs)}}
 
@@ -256,6 +263,16 @@ def test_moabb_shaped_recordings_become_the_papers_set(tmp_path):
     np.testing.assert_allclose(again.x, data.x, rtol=1e-5, atol=1e-5)
     for name, values in data.metadata.items():
         np.testing.assert_array_equal(again.column(name), values)
+    with np.load(tmp_path / "mamem_raw" / "segments.npz") as content:
+        fields = dict(content)
+    for changes, message in (
+        ({"x": fields["x"][:, :7]}, r"segments\.npz: x has shape \(200, 7, 125\)"),
+        ({"x": fields["x"] * np.inf}, r"segments\.npz: x: .* non-finite"),
+        ({"table": fields["table"] + 1}, r"segments\.npz: table: sessions must lie in 1 to 5"),
+    ):
+        np.savez(tmp_path / "mamem_raw" / "segments.npz", **(fields | changes))
+        with pytest.raises(CorruptDataError, match=message):
+            load("mamem-raw", tmp_path)
     # Microvolts, as in the preprocessed files.
     assert 50 < np.abs(data.x[:, CHANNELS.index("PO7")]).max() < 200
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import CorruptDataError
 
-__all__ = ["finite", "labels", "shape", "symmetric"]
+__all__ = ["finite", "labels", "labels_of", "shape", "symmetric"]
 
 
 def shape(array: np.ndarray, expected: tuple[int | None, ...], *, what: str) -> None:
@@ -29,6 +29,13 @@ def labels(y: np.ndarray, *, n: int, n_classes: int, what: str) -> None:
         raise CorruptDataError(
             f"{what}: labels out of range: sample {bad} has label {y[bad]}, expected 0 to {n_classes - 1}"
         )
+
+
+def labels_of(y: np.ndarray, *, what: str) -> np.ndarray:
+    """Return labels as int64; a file may hold them as floats, as MATLAB does, but not with a fraction."""
+    if y.dtype.kind not in "iuf" or not np.array_equal(y, np.round(y)):
+        raise CorruptDataError(f"{what}: labels are not whole numbers (they are {y.dtype})")
+    return y.astype(np.int64)
 
 
 def finite(array: np.ndarray, *, what: str) -> None:

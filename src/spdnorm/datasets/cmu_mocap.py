@@ -73,7 +73,7 @@ def load_cmu_mocap(root: Path, *, regularization: float = 0.0, dtype: str | np.d
     return MatrixDataset(
         name=INFO.name,
         x=x,
-        y=content["y"].astype(np.int64),
+        y=checks.labels_of(content["y"], what=str(path)),
         class_names=tuple(content["class_names"].tolist()),
         metadata={
             "subject": content["subject"],

@@ -24,6 +24,7 @@ __all__ = ["prepare_cmu_mocap", "windows"]
 SOURCE_RATE = 120
 WINDOW_RATE = 30
 WINDOW_SECONDS = 4
+N_JOINTS = 31
 
 _NAME = re.compile(r"(\d+)_(\d+)", re.ASCII)
 _COLUMNS = ("recording", "class", "description")
@@ -59,6 +60,10 @@ def prepare_cmu_mocap(root: Path, *, progress: bool = True) -> Path:
         skeleton = read_asf(files[f"{person}.asf".lower()])
         joint_names = skeleton.joint_names
         positions = joint_positions(skeleton, read_amc(files[f"{name}.amc".lower()], skeleton))
+        if positions.shape[1] != N_JOINTS:
+            raise CorruptDataError(
+                f"{files[f'{person}.asf'.lower()]} has {positions.shape[1]} joints, expected {N_JOINTS}"
+            )
         cut = windows(positions.reshape(len(positions), -1)[:: SOURCE_RATE // WINDOW_RATE])
         triangles.append(to_upper_triangle(covariance(cut)))
         y.extend([class_names.index(row["class"])] * len(cut))

@@ -125,14 +125,15 @@ def load_hdm05_11class(root: Path, *, dtype: str | np.dtype = "float32") -> Sign
     frames, offsets = content["x"], content["offsets"]
     checks.shape(frames, (None, N_FEATURES), what=f"{path}: x")
     checks.finite(frames, what=f"{path}: x")
-    if offsets[0] != 0 or offsets[-1] != len(frames) or (np.diff(offsets) < 2).any():
+    checks.shape(offsets, (None,), what=f"{path}: offsets")
+    if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != len(frames) or (np.diff(offsets) < 2).any():
         raise CorruptDataError(f"{path}: offsets do not cut its {len(frames)} frames into sequences")
     sequences = [frames[start:stop].T for start, stop in pairwise(offsets.tolist())]
     x, lengths = pad(sequences, dtype=dtype)
     return SignalDataset(
         name=info.name,
         x=x,
-        y=content["y"].astype(np.int64),
+        y=checks.labels_of(content["y"], what=str(path)),
         class_names=tuple(content["class_names"].tolist()),
         metadata={
             "subject": content["subject"],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import checks
 from .archive import unpacked_files
 from .asf_amc import joint_positions, read_amc, read_asf
 from .cache import atomic_file, dataset_folder
@@ -60,8 +61,12 @@ def load_hdm05_raw(
         raise MissingDataError(
             f"{folder} has not been prepared; run `spdnorm data prepare hdm05-raw`. {INFO.instructions}"
         )
-    content = read_npz(folder / _PREPARED, ("x", "y", "subject", "recording", "class_names"))
-    y, class_names = content["y"], content["class_names"]
+    path = folder / _PREPARED
+    content = read_npz(path, ("x", "y", "subject", "recording", "class_names"))
+    checks.shape(content["x"], (None, N_FEATURES * (N_FEATURES + 1) // 2), what=f"{path}: x (upper triangles)")
+    checks.finite(content["x"], what=f"{path}: x")
+    y, class_names = checks.labels_of(content["y"], what=str(path)), content["class_names"]
+    checks.labels(y, n=len(content["x"]), n_classes=len(class_names), what=str(path))
     rows = np.arange(len(y))
     if reduced:
         kept = largest_classes(y)
@@ -74,7 +79,7 @@ def load_hdm05_raw(
     return MatrixDataset(
         name=INFO.name,
         x=x,
-        y=y[rows].astype(np.int64),
+        y=y[rows],
         class_names=tuple(class_names.tolist()),
         metadata={
             "subject": content["subject"][rows],

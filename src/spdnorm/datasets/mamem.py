@@ -145,7 +145,7 @@ def _read_subject(path: Path) -> tuple[np.ndarray, np.ndarray]:
     x = content["x_test"]
     checks.shape(x, (rows, len(CHANNELS), int(SAMPLING_RATE)), what=f"{path}: x_test")
     checks.finite(x, what=f"{path}: x_test")
-    y = content["y_test"].reshape(-1).astype(np.int64)
+    y = checks.labels_of(content["y_test"].reshape(-1), what=str(path))
     checks.labels(y, n=rows, n_classes=len(FREQUENCIES), what=str(path))
     trials = y.reshape(-1, SEGMENTS_PER_TRIAL)
     if (trials != trials[:, :1]).any():

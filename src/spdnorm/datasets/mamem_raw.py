@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import checks
 from .cache import atomic_file
 from .errors import CorruptDataError, MissingDataError
 from .extras import require
@@ -109,7 +110,9 @@ def from_recordings(
     """
     chosen = list(dataset.subject_list) if subjects is None else [int(subject) for subject in subjects]
     signals, labels, columns = [], [], []
-    for subject, sessions in dataset.get_data(chosen).items():
+    for subject in chosen:
+        # One subject at a time: all of them are 8 GB of samples.
+        (sessions,) = dataset.get_data([subject]).values()
         runs = [raw for _, session in sorted(sessions.items()) for _, raw in sorted(session.items())]
         if len(runs) != len(SPLIT_OF_SESSION):
             raise CorruptDataError(f"subject {subject} has {len(runs)} recordings, expected {len(SPLIT_OF_SESSION)}")
@@ -130,7 +133,13 @@ def load_mamem_raw(root: Path, *, dtype: str | np.dtype = "float64") -> SignalDa
     if not path.is_file():
         raise MissingDataError(f"{INFO.title}: {path} is not there. {INFO.instructions}")
     content = read_npz(path, ("x", "y", "table"))
-    return _dataset(content["x"].astype(dtype, copy=False), content["y"], content["table"])
+    x, table = content["x"], content["table"]
+    checks.shape(x, (None, len(CHANNELS), int(SAMPLING_RATE)), what=f"{path}: x")
+    checks.finite(x, what=f"{path}: x")
+    checks.shape(table, (len(x), 4), what=f"{path}: table")
+    if not np.isin(table[:, 1], list(SPLIT_OF_SESSION)).all():
+        raise CorruptDataError(f"{path}: table: sessions must lie in 1 to {len(SPLIT_OF_SESSION)}")
+    return _dataset(x.astype(dtype, copy=False), checks.labels_of(content["y"], what=str(path)), table)
 
 
 def prepare_mamem_raw(root: Path, *, progress: bool = True) -> Path:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import numpy as np
 
@@ -40,6 +41,7 @@ def moabb_info(name: str) -> DatasetInfo:
         "the MOABB benchmark, 2024",
         homepage="https://moabb.neurotechx.com/docs/dataset_summary.html",
         folder="moabb",
+        instructions=f"MOABB downloads it on first use: run `spdnorm data info moabb:{name}`.",
     )
 
 
@@ -76,7 +78,8 @@ def load_moabb(
     Returns
     -------
     SignalDataset
-        ``x`` (trials, channels, times); metadata ``subject``, ``session``, ``run`` and ``recording``.
+        ``x`` (trials, channels, times) in microvolts, as MOABB's own arrays; metadata ``subject``, ``session``, ``run``
+        and ``recording``.
     """
     datasets = require("moabb.datasets", extra="eeg", purpose=f"the MOABB data set {name}")
     known = {entry.__name__: entry for entry in require_dataset_list()}
@@ -124,13 +127,16 @@ def from_moabb(
         paradigm = getattr(paradigms, kind)(**classes, **paradigm_options)
     chosen = None if subjects is None else [int(subject) for subject in subjects]
     epochs, labels, table = paradigm.get_data(dataset=dataset, subjects=chosen, return_epochs=True)
-    names, y = np.unique(np.asarray(labels).astype(str), return_inverse=True)
+    labels = np.asarray(labels).astype(str)
+    # The order of the data set's event codes, which for frequencies is not that of the alphabet.
+    codes = {str(key): code for key, code in dataset.event_id.items()}
+    names = sorted(set(labels.tolist()), key=lambda label: (codes.get(label, len(codes)), label))
     subject, session, run = (table[key].to_numpy().astype(str) for key in ("subject", "session", "run"))
     return SignalDataset(
         name=name,
-        x=epochs.get_data(copy=False).astype(dtype),
-        y=y.astype(np.int64),
-        class_names=tuple(names.tolist()),
+        x=(epochs.get_data(copy=False) * dataset.unit_factor).astype(dtype),
+        y=np.array([names.index(label) for label in labels.tolist()], dtype=np.int64),
+        class_names=tuple(names),
         metadata={
             "subject": table["subject"].to_numpy().astype(np.int64),
             "session": session,
@@ -149,6 +155,13 @@ def require_dataset_list() -> list[type]:
     return list(require("moabb.datasets.utils", extra="eeg", purpose="MOABB data sets").dataset_list)
 
 
+def _network_errors() -> tuple[type[Exception], ...]:
+    """Return what MOABB raises beside requests' errors when a download fails; its own classes differ by version."""
+    download = require("moabb.datasets.download", extra="eeg", purpose="MOABB data sets")
+    own = (getattr(download, name, None) for name in ("DatasetDownloadError", "NemarDownloadError"))
+    return (ConnectionError, TimeoutError, URLError, *(error for error in own if error is not None))
+
+
 @contextmanager
 def download_folder(folder: Path) -> Iterator[None]:
     """Point MOABB at ``folder`` for the time of a call, unless the user has chosen a folder for MNE's data."""
@@ -161,7 +174,7 @@ def download_folder(folder: Path) -> Iterator[None]:
             os.environ["MNE_DATA"] = str(folder)
         try:
             yield
-        except requests.exceptions.RequestException as error:
+        except (*_network_errors(), requests.exceptions.RequestException) as error:
             raise DownloadError(f"MOABB could not download ({error}); check the network and try again") from error
         finally:
             if not chosen:

@@ -55,7 +55,7 @@ def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> 
     return SignalDataset(
         name=INFO.name,
         x=x.astype(dtype, copy=False),
-        y=content["y"].astype(np.int64),
+        y=checks.labels_of(content["y"], what=str(path)),
         class_names=tuple(content["class_names"].tolist()),
         metadata={
             "subject": content["subject"],
@@ -78,6 +78,7 @@ def prepare_ssvep_exoskeleton(root: Path, *, progress: bool = True) -> Path:
 
 def write_epochs(dataset: Any, target: Path, *, seconds: float = 5.0) -> Path:
     """Write the trials of a MOABB data set shaped as ``Kalunga2016`` in the layout of ``epochs.npz``."""
+    # The recordings' own unit, as epochs.npz has it: the data set's factor to microvolts is taken back.
     # MOABB counts from the start of the data set's interval; the trial starts at the cue.
     start = -float(dataset.interval[0])
     epochs = from_moabb(dataset, name=INFO.name, fmin=1.0, fmax=45.0, tmin=start, tmax=start + seconds, baseline=None)
@@ -87,7 +88,7 @@ def write_epochs(dataset: Any, target: Path, *, seconds: float = 5.0) -> Path:
     with atomic_file(target) as stream:
         np.savez_compressed(
             stream,
-            x=epochs.x[..., :length],
+            x=epochs.x[..., :length] / np.float32(dataset.unit_factor),
             y=epochs.y,
             subject=epochs.column("subject"),
             session=session,
