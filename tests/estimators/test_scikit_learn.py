@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
+from torch import nn
 
 from spdnorm.estimators import EEGSPDNetClassifier, RiemannianBatchNormTransformer, SPDNetClassifier
 
@@ -99,6 +100,30 @@ def test_a_fitted_model_survives_copying(matrices: Data, duplicate, optimizer: s
         clone(model).predict(x)
 
 
+def test_parameters_set_after_fit_leave_the_fitted_model_alone(matrices: Data) -> None:
+    x, y = matrices
+    options = {"theta": 0.5}
+    model = quick(max_epochs=2, norm_options=options).fit(x, y)
+    before = model.predict_proba(x)
+    options["theta"] = 0.25
+    model.set_params(norm="none", hidden_dims=(3,), dtype="float32")
+    for again in (model, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(again.predict_proba(x), before)
+    assert model.fit(x, y).predict_proba(x).shape == before.shape
+    transformer = RiemannianBatchNormTransformer("spd").fit(x)
+    before = transformer.transform(x)
+    np.testing.assert_array_equal(transformer.set_params(norm="gbw").transform(x), before)
+
+
+def test_an_interruption_ends_the_fit(matrices: Data) -> None:
+    class Interrupted(nn.Identity):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(norm=lambda n: Interrupted()).fit(*matrices)
+
+
 def test_early_stopping_keeps_the_best_network(matrices: Data) -> None:
     x, y = matrices
     model = quick(early_stopping=True, patience=3, max_epochs=200, lr=0.1, validation_fraction=0.25).fit(x, y)
@@ -122,13 +147,13 @@ def test_a_progress_bar_on_request(matrices: Data, capsys: pytest.CaptureFixture
 
 def test_pipelines_grids_and_parallel_folds(matrices: Data) -> None:
     x, y = matrices
-    pipeline = make_pipeline(RiemannianBatchNormTransformer("lie", norm_options={"metric": "lem"}), quick(max_epochs=8))
+    pipeline = make_pipeline(RiemannianBatchNormTransformer("lie", norm_options={"metric": "lem"}), quick(max_epochs=5))
     grid = GridSearchCV(pipeline, {"spdnetclassifier__norm": ["none", "gbw"]}, cv=2, n_jobs=2)
     grid.fit(x, y)
     assert grid.best_score_ > 0.8
     assert set(grid.cv_results_["param_spdnetclassifier__norm"]) == {"none", "gbw"}
-    serial = cross_val_score(quick(max_epochs=3), x, y, cv=3)
-    parallel = cross_val_score(quick(max_epochs=3), x, y, cv=3, n_jobs=2)
+    serial = cross_val_score(quick(max_epochs=2), x, y, cv=2)
+    parallel = cross_val_score(quick(max_epochs=2), x, y, cv=2, n_jobs=2)
     np.testing.assert_allclose(serial, parallel)
     model = grid.best_estimator_
     shares = Parallel(n_jobs=2)(delayed(model.predict)(part) for part in np.array_split(x, 2))
@@ -140,11 +165,19 @@ def test_errors_say_what_to_do(matrices: Data, signals: Data) -> None:
     with pytest.raises(ValueError, match="EEGSPDNetClassifier"):
         quick().fit(signals[0], signals[1])
     with pytest.raises(ValueError, match="as in fit"):
-        quick(max_epochs=1).fit(x, y).predict(x[:, :, None, :5] * np.ones((6, 5, 1)))
+        quick(max_epochs=1).fit(x, y).predict(np.stack([x] * 6, axis=1))
     with pytest.raises(ValueError, match="6 features, but"):
         quick(max_epochs=1).fit(x[:, :5, :5], y).predict(x)
     with pytest.raises(ValueError, match="float32, float64"):
         quick(dtype="float16").fit(x, y)
+    for option, value in {"batch_size": 1, "max_epochs": -1, "validation_fraction": 1.0, "patience": 0}.items():
+        with pytest.raises(ValueError, match=f"`{option}` must be"):
+            quick(**{option: value}).fit(x, y)
+    with pytest.raises(ValueError, match="`X` is not symmetric"):
+        quick().fit(np.triu(x), y)
+    for estimator in (quick(), RiemannianBatchNormTransformer()):
+        with pytest.raises(ValueError, match="120 of 120 have a negative eigenvalue"):
+            estimator.fit(x - x.max() * np.eye(6), y)
     with pytest.raises(ValueError, match="unknown optimizer"):
         quick(optimizer="lbfgs").fit(x, y)
     with pytest.raises(ValueError, match="4 channels as in fit"):

@@ -8,6 +8,7 @@ import torch
 from pyriemann.classification import MDM
 from pyriemann.tangentspace import TangentSpace
 from pyriemann.utils.mean import mean_riemann
+from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -74,6 +75,8 @@ def test_domains_have_statistics_of_their_own(matrices: Data) -> None:
     for d in range(3):
         alone = RiemannianBatchNormTransformer("spd").fit_transform(x[domains == d])
         np.testing.assert_allclose(together[domains == d], alone, rtol=1e-6, atol=1e-9)
+    again = RiemannianBatchNormTransformer("spd").fit_transform(scaled, domains=domains)
+    np.testing.assert_array_equal(again, together)
     with pytest.raises(ValueError, match="no statistics for domain 7"):
         transformer.transform(x, domains=np.full(len(x), 7))
     new = RiemannianBatchNormTransformer("spd", target=True).fit(scaled, domains=domains)
@@ -82,6 +85,19 @@ def test_domains_have_statistics_of_their_own(matrices: Data) -> None:
     )
     with pytest.raises(ValueError, match="`domains` must have shape"):
         transformer.transform(x, domains=[0, 1])
+
+
+def test_domains_reach_the_transformer_through_a_pipeline(matrices: Data) -> None:
+    x, y = matrices
+    domains = np.array(["monday", "tuesday"])[np.arange(len(x)) // 2 % 2]
+    scaled = x * np.where(domains == "tuesday", 50.0, 1.0)[:, None, None]
+    with config_context(enable_metadata_routing=True):
+        transformer = RiemannianBatchNormTransformer("spd").set_fit_request(domains=True)
+        pipeline = make_pipeline(transformer.set_transform_request(domains=True), MDM())
+        pipeline.fit(scaled[:80], y[:80], domains=domains[:80])
+        found = pipeline.predict(scaled[80:], domains=domains[80:])
+    assert (found == y[80:]).mean() > 0.9
+    assert set(pipeline[0].statistics_) == {"monday", "tuesday"}
 
 
 @pytest.mark.parametrize("norm", ["gbw", "spdm", "lie"])
@@ -98,6 +114,8 @@ def test_shapes_precision_and_errors(matrices: Data) -> None:
     assert RiemannianBatchNormTransformer(dtype="float32").fit_transform(x).dtype == np.float32
     assert RiemannianBatchNormTransformer().fit_transform(np.stack([x, x], 1)).shape == (120, 2, 6, 6)
     assert RiemannianBatchNormTransformer().fit_transform(x[:, 0]).shape == (120, 7, 7)
+    with pytest.raises(TypeError, match="refit"):
+        RiemannianBatchNormTransformer(lambda n: torch.nn.Flatten()).fit(x)
     with pytest.raises(ValueError, match="unknown normalisation"):
         RiemannianBatchNormTransformer("batch").fit(x)
     with pytest.raises(ValueError, match="as in fit"):

@@ -8,6 +8,7 @@ import geoopt
 import pytest
 import torch
 
+from spdnorm import optim
 from spdnorm.geometry import random_spd
 from spdnorm.nn import BiMap
 from spdnorm.nn.semi_orthogonal import orthonormal_rows
@@ -99,6 +100,25 @@ def test_sizes_that_cannot_be_orthonormal_are_errors(sizes: tuple[int, int]) -> 
         BiMap(*sizes)
 
 
-def test_a_wrong_input_says_which_size_fits() -> None:
+def test_a_wrong_input_or_weight_says_what_fits() -> None:
+    layer = BiMap(6, 3)
     with pytest.raises(ValueError, match="matrices of size 6"):
-        BiMap(6, 3)(random_spd(5, 2, dtype=torch.float32))
+        layer(random_spd(5, 2, dtype=torch.float32))
+    with pytest.raises(ValueError, match="`x` is not symmetric"):
+        layer(torch.arange(36.0).reshape(1, 6, 6))
+    with pytest.raises(ValueError, match="orthonormal rows"):
+        layer.weight = torch.ones(3, 6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("parametrized", [True, False])
+def test_no_step_however_long_leaves_the_constraint(parametrized: bool, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    layer = BiMap(12, 8, parametrized=parametrized, dtype=dtype)
+    optimizer = optim.get("torch-adam" if parametrized else "adam", layer, lr=1.0)
+    x, target = random_spd(12, 6, dtype=dtype), random_spd(8, 6, dtype=dtype)
+    for _ in range(500):
+        optimizer.zero_grad()
+        (layer(x) - target).square().sum().backward()
+        optimizer.step()
+    assert orthonormality_error(layer.weight.detach()) < 100 * torch.finfo(dtype).eps

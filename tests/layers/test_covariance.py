@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.covariance import ledoit_wolf, oas
 
-from spdnorm.functional.covariance import segment_lengths
+from spdnorm.functional.covariance import covariance, segment_lengths
 from spdnorm.nn import Covariance
 
 
@@ -85,5 +85,11 @@ def test_errors_name_the_argument() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             Covariance(**options)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=message):
+            covariance(torch.randn(3, 8), **options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="more than 1 samples"):
         Covariance(segments=5)(torch.randn(1, 3, 8))
+    with pytest.raises(ValueError, match="more than 0 samples"):
+        Covariance(segments=9, estimator="oas")(torch.randn(1, 3, 8))
+    with pytest.raises(ValueError, match="must have shape"):
+        Covariance()(torch.randn(8))

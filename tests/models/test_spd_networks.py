@@ -10,8 +10,17 @@ from problem import accuracy, fit, two_classes
 from torch import nn
 
 from spdnorm.geometry import random_spd
-from spdnorm.models import EEGFrontEnd, EEGSPDNet, RResNet, SPDNet
-from spdnorm.nn import DomainBatchNorm, GBWBatchNorm, LieBatchNorm, LogEig, ReEig, SPDBatchNorm
+from spdnorm.models import EEGFrontEnd, EEGSPDNet, RResNet, SPDNet, get
+from spdnorm.nn import (
+    DomainBatchNorm,
+    GBWBatchNorm,
+    LieBatchNorm,
+    LogEig,
+    ReEig,
+    RiemannianBatchNorm,
+    SPDBatchNorm,
+    norm_names,
+)
 from spdnorm.testing import count_decompositions
 
 
@@ -71,7 +80,7 @@ def test_domain_specific_statistics_take_the_domains() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("dims", [(93, 30), (75, 30), (20,)])
+@pytest.mark.parametrize("dims", [(93, 30), (75, 30), (75,)])
 @pytest.mark.parametrize("metric", ["aim", "lem"])
 def test_rresnet_architectures(dims: tuple[int, ...], metric: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
@@ -101,6 +110,25 @@ def test_rresnet_without_residuals_is_spdnet_of_one_block() -> None:
     plain.head.load_state_dict(residual.head.state_dict())
     x = random_spd(8, 3)
     torch.testing.assert_close(plain(x), residual(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("norm", norm_names())
+@pytest.mark.parametrize("network", ["spdnet", "rresnet", "eegspdnet"])
+def test_any_network_takes_any_normalisation(network: str, norm: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    sizes = {"n_chans": 4, "spatial_filters": 5} if network == "eegspdnet" else {}
+    dims = (8, 6) if network == "rresnet" else (8, 6, 5)
+    model = get(network, dims=dims, n_outputs=3, norm=norm, dtype=dtype, **sizes)
+    x = torch.randn(7, 4, 60, dtype=dtype) if sizes else random_spd(8, 7, dtype=dtype)
+    y = model(x)
+    assert y.shape == (7, 3)
+    assert y.dtype == dtype
+    y.square().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    layers = sum(isinstance(module, RiemannianBatchNorm) for module in model.modules())
+    assert layers == (0 if norm == "none" else len(dims) - 1)
+    assert model.eval()(x[:1]).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -154,6 +182,18 @@ def test_the_folded_front_end_is_the_layers_one_after_the_other(training: bool) 
         torch.testing.assert_close(p.grad, q.grad, rtol=1e-7, atol=1e-8)
     for p, q in zip(folded.buffers(), plain.buffers(), strict=True):
         torch.testing.assert_close(p, q)
+
+
+def test_a_frozen_batch_norm_of_the_folded_front_end_stays_frozen() -> None:
+    torch.manual_seed(0)
+    folded = EEGFrontEnd(8, dtype=torch.float64)
+    plain = copy.deepcopy(folded)
+    plain.fold = False
+    x = torch.randn(6, 8, 50, dtype=torch.float64)
+    for front_end in (folded, plain):
+        front_end.spatial_norm.eval()
+    torch.testing.assert_close(folded(x), plain(x))
+    assert folded.spatial_norm.num_batches_tracked == 0
 
 
 def test_checkpoints_load() -> None:

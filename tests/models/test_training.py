@@ -10,6 +10,7 @@ from problem import accuracy, fit, two_classes
 
 from spdnorm import optim
 from spdnorm.models import SPDNet
+from spdnorm.nn import norm_names
 
 NORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("none", {}),
@@ -26,6 +27,10 @@ NORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "lie-lem": ("lie", {"metric": "lem"}),
     "lie-lcm": ("lie", {"metric": "lcm"}),
 }
+
+
+def test_no_normalisation_is_left_out() -> None:
+    assert {name for name, _ in NORMS.values()} == set(norm_names())
 
 
 def assert_constraints(model: SPDNet, tolerance: float = 1e-6) -> None:

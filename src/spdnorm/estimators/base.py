@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any
 
@@ -30,8 +31,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     dtype: str
 
     @abstractmethod
-    def _build(self) -> nn.Module:
-        """An untrained network for the data seen in fit."""
+    def _network(self) -> tuple[type[nn.Module], dict[str, Any]]:
+        """Class and arguments of the network for the data seen in fit."""
 
     @abstractmethod
     def _prepare(self, x: np.ndarray, *, reset: bool) -> np.ndarray:
@@ -50,13 +51,16 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         X, y = validated(self, X, y, reset=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
+        self._check_options()
         dtype, device = torch_dtype(self.dtype), torch.device(self.device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         x = as_tensor(self._prepare(X, reset=True), dtype, device)
+        # Copied: what is fitted stays what it is when parameters are set anew or mutated.
+        self._recipe = copy.deepcopy(self._network())
         # Only torch's generators are drawn from, and they are put back.
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
-            self.module_ = self._build().to(device)
+            self.module_ = self._build(device)
             self.history_ = fit(
                 self.module_,
                 x,
@@ -78,11 +82,26 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = len(self.history_)
         return self
 
+    def _check_options(self) -> None:
+        for name, fits, needed in (
+            ("batch_size", self.batch_size >= 2, "2 or more (a lone sample has no batch statistics)"),
+            ("max_epochs", self.max_epochs >= 0, "0 or more"),
+            ("validation_fraction", 0 < self.validation_fraction < 1, "between 0 and 1"),
+            ("patience", self.patience >= 1, "1 or more"),
+        ):
+            if not fits:
+                raise ValueError(f"`{name}` must be {needed}, got {getattr(self, name)}")
+
+    def _build(self, device: torch.device | str) -> nn.Module:
+        kind, options = self._recipe
+        return kind(**options).to(device)
+
     def _logits(self, X: Any) -> np.ndarray:
         """Logits, shape (N, n_classes)."""
         check_is_fitted(self, "classes_")
         X = self._prepare(validated(self, X, reset=False), reset=False)
-        x = as_tensor(X, torch_dtype(self.dtype), self.device)
+        weight = next(self.module_.parameters())
+        x = as_tensor(X, weight.dtype, weight.device)
         with torch.no_grad():
             logits = torch.cat([self.module_(part) for part in x.split(self._prediction_batch)])
         return logits.cpu().numpy()
@@ -114,9 +133,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
         weights = state.pop(_STATE, None) if isinstance(state, dict) else None
         super().__setstate__(state)
         if weights is not None:
-            if torch.device(self.device).type == "cuda" and not torch.cuda.is_available():
-                self.device = "cpu"
+            lost = torch.device(self.device).type == "cuda" and not torch.cuda.is_available()
             with torch.random.fork_rng(devices=[]):
-                self.module_ = self._build().to(self.device)
+                self.module_ = self._build("cpu" if lost else self.device)
             self.module_.load_state_dict(weights)
             self.module_.eval()

@@ -130,19 +130,19 @@ class EEGSPDNetClassifier(NetworkClassifier):
             raise ValueError(f"`X` must have {self.n_chans_} channels as in fit, got {x.shape[1]}")
         return x / self.scale_
 
-    def _build(self) -> nn.Module:
-        return EEGSPDNet(
-            self.n_chans_,
-            len(self.classes_),
-            self.n_times_,
-            dims=self.dims,
-            norm=self.norm,
-            norm_options=self.norm_options,
-            spatial_filters=self.spatial_filters,
-            kernel_size=min(self.kernel_size, self.n_times_),
-            epsilon=self.epsilon,
-            threshold=self.threshold,
-            vectorize=self.vectorize,
-            parametrized=self.optimizer.startswith("torch-"),
-            dtype=torch_dtype(self.dtype),
-        )
+    def _network(self) -> tuple[type[nn.Module], dict[str, Any]]:
+        return EEGSPDNet, {
+            "n_chans": self.n_chans_,
+            "n_outputs": len(self.classes_),
+            "n_times": self.n_times_,
+            "dims": self.dims,
+            "norm": self.norm,
+            "norm_options": self.norm_options,
+            "spatial_filters": self.spatial_filters,
+            "kernel_size": min(self.kernel_size, self.n_times_),
+            "epsilon": self.epsilon,
+            "threshold": self.threshold,
+            "vectorize": self.vectorize,
+            "parametrized": self.optimizer.startswith("torch-"),
+            "dtype": torch_dtype(self.dtype),
+        }

@@ -115,17 +115,17 @@ class SPDNetClassifier(NetworkClassifier):
             raise ValueError(f"`X` must hold matrices of shape {self.input_shape_} as in fit, got {x.shape[1:]}")
         return x
 
-    def _build(self) -> nn.Module:
+    def _network(self) -> tuple[type[nn.Module], dict[str, Any]]:
         size = self.input_shape_[-1]
         hidden = (max(1, (4 * size) // 5),) if self.hidden_dims is None else tuple(self.hidden_dims)
-        return SPDNet(
-            (size, *hidden),
-            len(self.classes_),
-            norm=self.norm,
-            norm_options=self.norm_options,
-            channels=self.input_shape_[0] if len(self.input_shape_) == 3 else None,
-            threshold=self.threshold,
-            vectorize=self.vectorize,
-            parametrized=self.optimizer.startswith("torch-"),
-            dtype=torch_dtype(self.dtype),
-        )
+        return SPDNet, {
+            "dims": (size, *hidden),
+            "n_outputs": len(self.classes_),
+            "norm": self.norm,
+            "norm_options": self.norm_options,
+            "channels": self.input_shape_[0] if len(self.input_shape_) == 3 else None,
+            "threshold": self.threshold,
+            "vectorize": self.vectorize,
+            "parametrized": self.optimizer.startswith("torch-"),
+            "dtype": torch_dtype(self.dtype),
+        }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -62,6 +63,20 @@ class EpochBar(Callback):
         self.bar.close()
 
 
+class Patience(EarlyStopping):
+    """skorch's early stopping, which leaves the loop by an exception of its own instead of a KeyboardInterrupt."""
+
+    class Exhausted(Exception):
+        """No improvement for too many epochs."""
+
+    def on_epoch_end(self, net: Any, **options: Any) -> None:
+        """Compare the epoch with the best one."""
+        try:
+            super().on_epoch_end(net, **options)
+        except KeyboardInterrupt:
+            raise self.Exhausted from None
+
+
 class Net(NeuralNetClassifier):
     """skorch's classifier with an optimiser of :mod:`spdnorm.optim`, for a module that is built already."""
 
@@ -98,7 +113,7 @@ def fit(
     split = None
     if early_stopping:
         split = ValidSplit(validation_fraction, stratified=True, random_state=seed)
-        callbacks.append(EarlyStopping(patience=patience, load_best=True))
+        callbacks.append(Patience(patience=patience, load_best=True))
     if progress_bar:
         callbacks.append(EpochBar())
     net = Net(
@@ -118,5 +133,10 @@ def fit(
         verbose=verbose,
         classes=list(range(int(y.max()) + 1)),
     )
-    net.fit(x, y)
+    net.initialize()
+    net.notify("on_train_begin", X=x, y=y)
+    # Not net.fit, which takes Ctrl-C for the end of the training: a grid search would go on with the next fold.
+    with suppress(Patience.Exhausted):
+        net.fit_loop(x, y)
+    net.notify("on_train_end", X=x, y=y)
     return [{key: value for key, value in row.items() if key != "batches"} for row in net.history]

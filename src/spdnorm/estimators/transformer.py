@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -79,9 +80,15 @@ class RiemannianBatchNormTransformer(TransformerMixin, BaseEstimator):
         """
         x = to_matrices(validated(self, X, reset=True))
         self.input_shape_ = x.shape[1:]
+        # Copied: what is fitted stays what it is when parameters are set anew or mutated.
+        self._recipe = copy.deepcopy((self.norm, self.norm_options))
         matrices = as_tensor(x, torch_dtype(self.dtype), self.device)
         self.statistics_ = {domain: self._statistics(matrices[rows]) for domain, rows in self._groups(domains, len(x))}
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, domains: Any = None) -> np.ndarray:
+        """:meth:`fit` and :meth:`transform` with the same ``domains``."""
+        return self.fit(X, y, domains=domains).transform(X, domains=domains)
 
     def transform(self, X: Any, *, domains: Any = None) -> np.ndarray:
         """Normalise.
@@ -118,10 +125,11 @@ class RiemannianBatchNormTransformer(TransformerMixin, BaseEstimator):
 
     def _layer(self) -> nn.Module:
         channels = self.input_shape_[0] if len(self.input_shape_) == 3 else None
+        norm, options = self._recipe
         layer = make_norm(
-            self.norm,
+            norm,
             self.input_shape_[-1],
-            options=self.norm_options,
+            options=options,
             channels=channels,
             device=self.device,
             dtype=torch_dtype(self.dtype),
@@ -131,8 +139,10 @@ class RiemannianBatchNormTransformer(TransformerMixin, BaseEstimator):
     def _statistics(self, matrices: torch.Tensor) -> dict[str, torch.Tensor]:
         layer = self._layer()
         if not isinstance(layer, nn.Identity):
+            if not hasattr(layer, "refit"):
+                raise TypeError(f"`norm` must build a layer with a refit method, as those of spdnorm.nn, got {layer}")
             layer.refit(matrices)  # type: ignore[operator]
-        return layer.state_dict()
+        return {name: value.cpu() for name, value in layer.state_dict().items()}
 
     @staticmethod
     def _groups(domains: Any, count: int) -> list[tuple[Any, np.ndarray]]:

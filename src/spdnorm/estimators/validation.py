@@ -9,6 +9,8 @@ import torch
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from spdnorm.linalg import check_symmetric, checks_active
+
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -40,6 +42,22 @@ def embed_vectors(x: np.ndarray) -> np.ndarray:
     return matrices
 
 
+def check_semi_definite(x: np.ndarray) -> None:
+    """Raise unless matrices (..., n, n) are symmetric and positive semi-definite, up to rounding in float32."""
+    matrices = torch.as_tensor(x)
+    check_symmetric(matrices, "X")
+    if checks_active(matrices):
+        slack = 1e-6 * matrices.abs().amax((-2, -1)) + torch.finfo(matrices.dtype).tiny
+        shifted = matrices.clone()
+        shifted.diagonal(dim1=-2, dim2=-1).add_(slack.unsqueeze(-1))
+        wrong = torch.linalg.cholesky_ex(shifted).info != 0
+        if wrong.any():
+            raise ValueError(
+                f"`X` must hold positive semi-definite matrices, {int(wrong.sum())} of {wrong.numel()} have a negative "
+                "eigenvalue: for signals use EEGSPDNetClassifier, or pyriemann's Covariances before"
+            )
+
+
 def to_matrices(x: np.ndarray) -> np.ndarray:
     """SPD matrices (N, n, n) or (N, channels, n, n) as they are, a table (N, d) by :func:`embed_vectors`."""
     if x.ndim == 2:
@@ -49,6 +67,7 @@ def to_matrices(x: np.ndarray) -> np.ndarray:
             f"`X` must hold SPD matrices (N, n, n) or (N, channels, n, n), or a table (N, d), got shape {x.shape}: for "
             "signals use EEGSPDNetClassifier, or pyriemann's Covariances before"
         )
+    check_semi_definite(x)
     return x
 
 

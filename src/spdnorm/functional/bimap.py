@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spdnorm.linalg import congruence, full_precision
+from spdnorm.linalg import check_symmetric, congruence, full_precision
 
 
 @full_precision
@@ -14,6 +14,7 @@ def bimap(x: Tensor, weight: Tensor) -> Tensor:
     Parameters
     ----------
     x : Tensor, shape (..., n, n)
+        Symmetric.
     weight : Tensor, shape (m, n), or (channels, m, n) for ``x`` of shape (..., channels, n, n)
         With orthonormal rows it keeps the spectrum of X within its bounds.
 
@@ -28,6 +29,7 @@ def bimap(x: Tensor, weight: Tensor) -> Tensor:
     tensor([[1., 0.],
             [0., 2.]])
     """
+    check_symmetric(x, "x")
     if x.shape[-1] != weight.shape[-1]:
         raise ValueError(
             f"`x` must hold matrices of size {weight.shape[-1]} to match `weight` {tuple(weight.shape)}, "

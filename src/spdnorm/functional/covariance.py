@@ -11,6 +11,20 @@ ESTIMATORS = ("sample", "shrinkage", "oas", "ledoit-wolf")
 REGULARISATIONS = ("trace", "plain", "none")
 
 
+def check_options(estimator: str, regularization: str, shrinkage: float, epsilon: float, segments: int | None) -> None:
+    """Raise unless :func:`covariance` takes these."""
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"`estimator` must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    if regularization not in REGULARISATIONS:
+        raise ValueError(f"`regularization` must be one of {', '.join(REGULARISATIONS)}, got {regularization!r}")
+    if not 0 <= shrinkage <= 1:
+        raise ValueError(f"`shrinkage` must lie in [0, 1], got {shrinkage}")
+    if not epsilon >= 0:
+        raise ValueError(f"`epsilon` must be 0 or more, got {epsilon}")
+    if segments is not None and segments < 1:
+        raise ValueError(f"`segments` must be 1 or more, or None, got {segments}")
+
+
 def _trace_scaled(c: Tensor) -> Tensor:
     return trace(c)[..., None, None] * eye_like(c)
 
@@ -45,14 +59,13 @@ def _ledoit_wolf_weight(c: Tensor, centred: Tensor) -> Tensor:
 
 def _one(x: Tensor, estimator: str, shrinkage: float, correction: int, center: bool) -> Tensor:
     samples = x.shape[-1]
+    taken = correction if estimator in ("sample", "shrinkage") else 0
+    if samples <= taken:
+        raise ValueError(f"`x` must have more than {taken} samples a segment, got {samples}: use fewer segments")
     if center:
         x = x - x.mean(-1, keepdim=True)
     product = symmetrize(x @ x.mT)
     if estimator in ("sample", "shrinkage"):
-        if samples <= correction:
-            raise ValueError(
-                f"`x` must have more than {correction} samples a segment, got {samples}: use fewer segments"
-            )
         c = product / (samples - correction)
         return c if estimator == "sample" else _shrink(c, shrinkage)
     c = product / samples
@@ -112,6 +125,9 @@ def covariance(
     >>> covariance(torch.randn(5, 8, 125)).shape
     torch.Size([5, 8, 8])
     """
+    check_options(estimator, regularization, shrinkage, epsilon, segments)
+    if x.dim() < 2:
+        raise ValueError(f"`x` must have shape (..., n, T), got {tuple(x.shape)}")
     if segments is None:
         c = _one(x, estimator, shrinkage, correction, center)
     else:

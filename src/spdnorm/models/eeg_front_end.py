@@ -79,7 +79,7 @@ class EEGFrontEnd(nn.Module):
         offset, temporal_bias = self.spatial.bias, self.temporal.bias
         assert offset is not None
         assert temporal_bias is not None
-        if self.training:
+        if norm.training:
             mean, variance = self._batch_statistics(x, weight, offset)
         else:
             assert norm.running_mean is not None

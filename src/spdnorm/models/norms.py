@@ -69,7 +69,8 @@ def make_norms(
     ]
 
 
-@functools.cache
+# Every module under a torch parametrisation has a class of its own: an unbounded cache would keep them all alive.
+@functools.lru_cache(maxsize=128)
 def takes_domains(kind: Any) -> bool:
     """Whether a layer of this class is called as ``norm(x, domains)``."""
     return "domains" in inspect.signature(kind.forward).parameters

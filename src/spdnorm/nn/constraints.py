@@ -6,12 +6,37 @@ parameters for Riemannian optimisers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import geoopt
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from spdnorm.linalg import EXP, LOG, matrix_function, symmetrize
+from spdnorm.linalg import EXP, LOG, check_symmetric, matrix_function, symmetrize
+
+
+class PicklableModule(nn.Module):
+    """A module that can be pickled though parametrized, as ``joblib``, ``torch.save(layer)`` and spawned processes do.
+
+    torch gives each parametrized module a class of its own and refuses to pickle it. Here an unpickled module is made
+    blank from its original class, parametrized anew under the same names, and then takes over its whole state.
+    """
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not parametrize.is_parametrized(self):
+            return super().__reduce_ex__(protocol)
+        names = list(self.parametrizations)  # type: ignore[arg-type]
+        return _blank, (parametrize.type_before_parametrizations(self), names), self.__dict__
+
+
+def _blank(kind: type[nn.Module], names: list[str]) -> nn.Module:
+    module = kind.__new__(kind)
+    nn.Module.__init__(module)
+    for name in names:
+        setattr(module, name, nn.Parameter(torch.zeros(())))
+        parametrize.register_parametrization(module, name, nn.Identity())
+    return module
 
 
 class SPDExponential(nn.Module):
@@ -26,6 +51,7 @@ class SPDExponential(nn.Module):
 
     def right_inverse(self, x: Tensor) -> Tensor:
         """The logarithm, for assignment: ``layer.bias = some_spd_matrix``."""
+        check_symmetric(x, "value")
         return matrix_function(symmetrize(x), LOG)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from spdnorm.functional.covariance import ESTIMATORS, REGULARISATIONS, covariance
+from spdnorm.functional.covariance import check_options, covariance
 
 
 class Covariance(nn.Module):
@@ -54,16 +54,7 @@ class Covariance(nn.Module):
         correction: int = 1,
     ) -> None:
         super().__init__()
-        if estimator not in ESTIMATORS:
-            raise ValueError(f"`estimator` must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
-        if regularization not in REGULARISATIONS:
-            raise ValueError(f"`regularization` must be one of {', '.join(REGULARISATIONS)}, got {regularization!r}")
-        if not 0 <= shrinkage <= 1:
-            raise ValueError(f"`shrinkage` must lie in [0, 1], got {shrinkage}")
-        if epsilon < 0:
-            raise ValueError(f"`epsilon` must be 0 or more, got {epsilon}")
-        if segments is not None and segments < 1:
-            raise ValueError(f"`segments` must be 1 or more, or None, got {segments}")
+        check_options(estimator, regularization, shrinkage, epsilon, segments)
         self.options: dict[str, Any] = {
             "estimator": estimator,
             "regularization": regularization,

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from spdnorm.linalg import checks_active
+
 
 def orthonormal_rows(a: Tensor) -> Tensor:
     """The factor with orthonormal rows of A = L W, L lower triangular with positive diagonal; (..., m, n), m <= n."""
@@ -29,6 +31,13 @@ class SemiOrthogonal(nn.Module):
 
     def right_inverse(self, w: Tensor) -> Tensor:
         """A matrix with orthonormal rows stands for itself."""
+        if checks_active(w):
+            off = (w @ w.mT - torch.eye(w.shape[-2], dtype=w.dtype)).abs().amax().item()
+            if not off < 1e-3:
+                raise ValueError(
+                    f"the weight must have orthonormal rows, got max|W W^T - I| = {off:.2e}: assign "
+                    "torch.linalg.qr(w.mT).Q.mT"
+                )
         return w
 
 
