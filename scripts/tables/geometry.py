@@ -32,8 +32,8 @@ peer's. A dash: the oracle has no such operator.
 
 Conventions agree after the following: pyRiemann's affine-invariant maps are asked for with `Cm12=True` / `C12=True`
 (else their tangent vectors are whitened); both peers put the tangent vector before the base point; geomstats' and our
-Bures-Wasserstein inner product are both tr(L_X(U) V) / 2, half the one that makes X -> X^1/2 of a fixed eigenbasis an
-isometry onto 4 times the Euclidean metric. The inner product is measured relative to the product of the lengths.
+Bures-Wasserstein inner product are both tr(L_X(U) V) / 2, for which X -> X^1/2 is an isometry onto the Euclidean metric
+where everything commutes. The inner product is measured relative to the product of the lengths.
 
 An inner product and a transport move a tangent vector by X^-1, whose entries are known to `condition number x 1e-16`
 only: 1e-8 at 1e8. Distances, exponentials, logarithms, geodesics and means stay below 1e-8 there, because products of

@@ -41,11 +41,13 @@ class TestLogCholeskyMinusOne(Deformed, LogCholeskyLaws):
 class TestBuresWassersteinHalf(Deformed, BuresWassersteinLaws):
     theta = 0.5
     boundary_tolerance = 1e-2
+    face_tolerance = 1e-5
 
 
 class TestBuresWassersteinQuarter(Deformed, BuresWassersteinLaws):
     theta = 0.25
     boundary_tolerance = 0.1
+    face_tolerance = 1e-2
 
 
 class TestBuresWassersteinThreeHalves(Deformed, BuresWassersteinLaws):
@@ -59,6 +61,7 @@ class TestBuresWassersteinMinusOne(Deformed, BuresWassersteinLaws):
 class TestGeneralizedHalf(Deformed, GeneralizedLaws):
     theta = 0.5
     boundary_tolerance = 1e-2
+    face_tolerance = 1e-5
 
 
 class TestGeneralizedMinusHalf(Deformed, GeneralizedLaws):
