@@ -1,0 +1,56 @@
+"""``torchrun`` and Fabric: several processes end where one does, and a dead one ends the job, not the checkpoint."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+TORCHRUN = (
+    "torch.distributed.run",
+    "--nproc-per-node",
+    "2",
+    "--rdzv-backend",
+    "c10d",
+    "--rdzv-endpoint",
+    "localhost:0",
+)
+TRAIN = ("train", "demo:gbwbn", "--set", "train.epochs=5", "--progress", "off")
+
+
+def launch(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.slow
+def test_a_dead_rank_ends_the_job_and_the_rest_is_what_one_process_finds(tmp_path):
+    pattern = "many/runs/*/checkpoint.pt"
+    script = str(Path(__file__).with_name("dying_rank.py"))
+    many = (*TRAIN, "--devices", "2", "--results", "many")
+    died = launch(tmp_path, *TORCHRUN, script, pattern, "2", "--", *many)
+    assert died.returncode != 0
+    assert "SIGKILL" in died.stderr
+    (checkpoint,) = tmp_path.glob(pattern)
+    left = torch.load(checkpoint, weights_only=True)
+    assert 2 <= len(left["history"]) < 5
+    assert left["world_size"] == 2
+
+    refused = launch(tmp_path, "spdnorm", *TRAIN, "--results", "many")
+    assert refused.returncode == 1
+    assert "was started on 2 devices" in refused.stderr
+
+    continued = launch(tmp_path, *TORCHRUN, "-m", "spdnorm", *many)
+    assert continued.returncode == 0, continued.stderr
+    alone = launch(tmp_path, "spdnorm", *TRAIN, "--results", "one")
+    assert alone.returncode == 0, alone.stderr
+    (found,), (expected,) = (tmp_path.glob(f"{name}/runs/*/model.pt") for name in ("many", "one"))
+    a, b = (torch.load(file, weights_only=True)["last"] for file in (found, expected))
+    assert a.keys() == b.keys()
+    for name, value in b.items():
+        # Some 40 Adam steps, whose quotients enlarge the rounding of sums in another order.
+        torch.testing.assert_close(a[name], value, rtol=1e-6, atol=1e-7, msg=lambda m, name=name: f"{name}: {m}")
