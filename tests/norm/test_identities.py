@@ -11,7 +11,7 @@ from torch import nn
 from spdnorm.functional import gbw_batch_norm, lie_batch_norm
 from spdnorm.geometry import AffineInvariant, BuresWasserstein, random_spd
 from spdnorm.linalg import expm, logm, vec
-from spdnorm.nn import GBWBatchNorm, LieBatchNorm, SPDBatchNorm, SPDMomentumBatchNorm
+from spdnorm.nn import GBWBatchNorm, LieBatchNorm, ManifoldNorm, SPDBatchNorm, SPDMomentumBatchNorm, norm_layer
 from spdnorm.nn.constraints import assign
 
 
@@ -85,6 +85,57 @@ def test_spd_momentum_agrees_with_spd_learn_at_momentum_one():
     torch.testing.assert_close(ours(x), peer(x.unsqueeze(1)).squeeze(1), rtol=1e-7, atol=1e-7)
 
 
+PEERS = [
+    ("SPDBatchNormMean", {}, "spd", {}),
+    ("SPDBatchNormLie", {"metric": "AIM", "eps": 1e-5}, "lie", {}),
+    ("SPDBatchNormLie", {"metric": "LEM", "eps": 1e-5}, "lie", {"metric": "lem"}),
+    ("SPDBatchNormLie", {"metric": "LCM", "eps": 1e-5}, "lie", {"metric": "lcm"}),
+]
+
+
+@pytest.mark.parametrize(("peer", "peer_options", "name", "options"), PEERS)
+def test_spd_learn_agrees_with_detached_statistics(peer, peer_options, name, options):
+    """Forward, evaluation and gradient: its statistics are constants for autograd."""
+    modules = pytest.importorskip("spd_learn.modules")
+    x, cotangent = spd_matrices(4, 8, condition=6.0), spd_matrices(4, 8, seed=9)
+    theirs = getattr(modules, peer)(num_features=4, **peer_options).double()
+    ours = norm_layer(name, 4, stats_grad=False, dtype=torch.float64, **options)
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    for training in (True, False):
+        theirs.train(training)
+        ours.train(training)
+        outs = theirs(leaves[0].unsqueeze(1)).squeeze(1), ours(leaves[1])
+        gradients = [torch.autograd.grad((o * cotangent).sum(), v)[0] for o, v in zip(outs, leaves, strict=True)]
+        torch.testing.assert_close(*outs, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-9)
+
+
+def test_where_spd_learn_is_wrong():
+    """Held here so that a release which mends it is noticed, and the table in the docs with it."""
+    modules = pytest.importorskip("spd_learn.modules")
+    x = spd_matrices(4, 8, 3, condition=6.0)
+    # Buffers take the shape of the data: with channels a checkpoint does not load.
+    theirs = modules.SPDBatchNormMean(num_features=4).double()
+    theirs(x)
+    with pytest.raises(RuntimeError, match="running_mean"):
+        modules.SPDBatchNormMean(num_features=4).double().load_state_dict(theirs.state_dict())
+    # An empty batch is an error.
+    with pytest.raises(RuntimeError):
+        modules.SPDBatchNormMean(num_features=4).double()(x[:0])
+    # The mean is detached, the variance is not: neither the derivative of the layer nor that at fixed statistics.
+    y, cotangent = x[:, 0], spd_matrices(4, 8, seed=9)
+
+    def gradient(call):
+        leaf = y.clone().requires_grad_()
+        return torch.autograd.grad((call(leaf) * cotangent).sum(), leaf)[0]
+
+    both = modules.SPDBatchNormMeanVar(num_features=4, eps=1e-5).double()
+    theirs = gradient(lambda v: both(v.unsqueeze(1)).squeeze(1))
+    for stats_grad in (True, False):
+        ours = gradient(SPDMomentumBatchNorm(4, min_momentum=1.0, stats_grad=stats_grad, dtype=torch.float64))
+        assert (ours - theirs).abs().max() > 0.1 * ours.abs().max()
+
+
 def test_gradient_at_multiples_of_the_identity():
     """At equal eigenvalues (here: multiples of the identity) the derivative exists, and is the numeric one."""
     x = torch.eye(4, dtype=torch.float64).repeat(3, 1, 1) * torch.tensor([1.0, 2.0, 3.0]).double()[:, None, None]
@@ -149,3 +200,32 @@ def test_exp_parametrization_is_assignable():
     torch.testing.assert_close(layer.bias, target, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(expm(logm(target)), target, rtol=1e-10, atol=1e-10)
     assert np.isfinite(layer.bias.detach().numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: gbw_batch_norm(x, torch.eye(4, dtype=x.dtype)), "running_var"),
+        (lambda x: gbw_batch_norm(x, eps=-1.0), "eps"),
+        (lambda x: gbw_batch_norm(x, mean_iterations=-1), "mean_iterations"),
+        (lambda x: gbw_batch_norm(x, theta=0.0), "theta"),
+        (lambda x: gbw_batch_norm(x, metric=torch.eye(3, dtype=x.dtype)), "metric"),
+        (lambda x: gbw_batch_norm(x, variant="script"), "variant"),
+        (lambda x: lie_batch_norm(x, alpha=1.0, beta=-0.3), "beta"),
+        (lambda x: LieBatchNorm(4, beta=-0.25), "beta"),
+        (lambda x: LieBatchNorm(4, metric="lcm", alpha=2.0), "lcm"),
+        (lambda x: LieBatchNorm(4, metric="bwm"), "metric"),
+        (lambda x: LieBatchNorm(4, theta=0.0), "theta"),
+        (lambda x: LieBatchNorm(4, translation="left"), "translation"),
+        (lambda x: ManifoldNorm(4, algorithm=3), "algorithm"),
+        (lambda x: ManifoldNorm(4, metric="lcm"), "metric"),
+        (lambda x: SPDMomentumBatchNorm(4, min_momentum=0.0), "minimum"),
+        (lambda x: GBWBatchNorm(4, momentum=1.5), "momentum"),
+        (lambda x: GBWBatchNorm(4, eps=-1.0), "eps"),
+        (lambda x: GBWBatchNorm(0), "num_features"),
+        (lambda x: norm_layer("batch", 4), "unknown normalisation"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(spd_matrices(4, 5))

@@ -35,15 +35,18 @@ class TestGBWHalf(TestGBW):
 
 
 class TestGBWQuarter(TestGBWHalf):
+    compiles_like_another = True
     theta = 0.25
 
 
 class TestGBWThreeQuarters(TestGBW):
+    compiles_like_another = True
     theta = 0.75
     eigh_training, eigh_evaluation = 4, 3
 
 
 class TestGBWNegative(TestGBWThreeQuarters):
+    compiles_like_another = True
     theta = -0.5
     allows_singular = False
 
@@ -51,6 +54,7 @@ class TestGBWNegative(TestGBWThreeQuarters):
 class TestLearnableTheta(TestGBW):
     """Its power is exp(theta log X), so that singular matrices are out and two decompositions come on top."""
 
+    compiles_like_another = True
     theta = 0.5
     allows_singular = False
     eigh_training, eigh_evaluation = 4, 3
@@ -60,6 +64,8 @@ class TestLearnableTheta(TestGBW):
 
 
 class TestBW(TestGBW):
+    compiles_like_another = True
+
     def make(self, n, **options):
         return BWBatchNorm(n, **options)
 
@@ -97,6 +103,7 @@ class TestManifoldAIM(NormLaws):
 
 
 class TestManifoldAIMFirst(TestManifoldAIM):
+    compiles_like_another = True
     controls_variance = False
 
     def make(self, n, **options):
@@ -104,6 +111,8 @@ class TestManifoldAIMFirst(TestManifoldAIM):
 
 
 class TestManifoldLEM(NormLaws):
+    compiles_like_another = True
+
     def make(self, n, **options):
         return ManifoldNorm(n, metric="lem", algorithm=2, **options)
 
@@ -112,6 +121,7 @@ class TestManifoldLEM(NormLaws):
 
 
 class TestManifoldLEMFirst(TestManifoldLEM):
+    compiles_like_another = True
     controls_variance = False
 
     def make(self, n, **options):
@@ -119,6 +129,7 @@ class TestManifoldLEMFirst(TestManifoldLEM):
 
 
 class TestLieAIM(NormLaws):
+    compiles_like_another = True
     eigh_evaluation = 1
 
     def make(self, n, **options):
@@ -129,11 +140,15 @@ class TestLieAIM(NormLaws):
 
 
 class TestLieAIMEigen(TestLieAIM):
+    compiles_like_another = True
+
     def make(self, n, **options):
         return LieBatchNorm(n, translation="eigen", **options)
 
 
 class TestLieAIMAlphaBeta(TestLieAIM):
+    compiles_like_another = True
+
     def make(self, n, **options):
         return LieBatchNorm(n, alpha=0.7, beta=0.2, **options)
 
@@ -160,6 +175,7 @@ class TestLieLEM(NormLaws):
 
 
 class TestLieLCM(NormLaws):
+    compiles_like_another = True
     eigh_training, eigh_evaluation = 0, 0
 
     def make(self, n, **options):

@@ -9,34 +9,34 @@ from tests.helpers import spd_matrices
 from tests.norm import transcription
 
 from spdnorm.functional import gbw_batch_norm, reference_gbw_batch_norm
-from spdnorm.functional.reference import TiesAsZero
+from spdnorm.functional.reference import OverwrittenPower, TiesAsZero
 from spdnorm.linalg import SQRT, spectrum
 from spdnorm.nn import GBWBatchNorm
 
 
-def _case():
-    x = spd_matrices(4, 9, condition=8.0)
+def _case(condition=8.0):
+    x = spd_matrices(4, 9, condition=condition)
     m, g = spd_matrices(4, condition=3.0, seed=1), spd_matrices(4, condition=2.0, seed=2)
     return x, m, g
 
 
-@pytest.mark.parametrize("theta", [1.0, 0.5])
-def test_variance_is_about_the_identity_before_centring(theta):
-    x, m, g = _case()
-    var = torch.ones((), dtype=torch.float64)
-    reference_gbw_batch_norm(x, torch.eye(4).double(), var, metric=m, bias=g, theta=theta, training=True, momentum=1.0)
-    inverse_root = transcription._power(m.numpy(), -0.5)
-    hats = [inverse_root @ transcription._power(v, theta) @ inverse_root for v in x.numpy()]
-    expected = np.mean([transcription.squared_distance(np.eye(4), h) for h in hats]) / theta**2
-    assert var.item() == pytest.approx(expected, rel=1e-10)
-
-
-def test_only_the_variance_differs_in_the_forward_pass():
-    """With the reference's variance in place of its own, the paper's evaluation gives the same output."""
-    x, m, g = _case()
-    mean, var = torch.eye(4).double(), torch.ones((), dtype=torch.float64)
-    out = reference_gbw_batch_norm(x, mean, var, metric=m, bias=g, training=True, momentum=1.0)
-    torch.testing.assert_close(gbw_batch_norm(x, mean, var, metric=m, bias=g), out, rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("bias_target", ["deformed", "raw"])
+@pytest.mark.parametrize(("theta", "condition"), [(1.0, 3.0), (1.0, 100.0), (0.5, 100.0), (0.75, 20.0)])
+def test_agrees_with_its_transcription(theta, condition, bias_target, training):
+    """The variance about the identity, before centring; the raw target for the last transport; all else as Alg. 1."""
+    x, m, g = _case(condition)
+    mean, var = torch.eye(4).double(), torch.tensor(1.3, dtype=torch.float64)
+    shared = {"theta": theta, "training": training, "momentum": 0.3, "eps": 1e-5}
+    expected = transcription.gbwbn(
+        x.numpy(), mean.numpy(), 1.3, m=m.numpy(), g=g.numpy(), s=0.7, iterations=1,
+        about_identity=True, raw_target=bias_target == "raw", **shared,
+    )  # fmt: skip
+    out = reference_gbw_batch_norm(
+        x, mean, var, metric=m, bias=g, scale=torch.tensor(0.7, dtype=torch.float64), bias_target=bias_target, **shared
+    )
+    for ours, theirs in zip((out, mean, var), expected, strict=True):
+        assert np.abs(ours.numpy() - theirs).max() <= 1e-9 * np.abs(theirs).max()
 
 
 def test_statistics_are_detached():
@@ -57,15 +57,26 @@ def test_statistics_are_detached():
         assert same is (function is reference_gbw_batch_norm)
 
 
-def test_raw_bias_target_moves_to_the_bias_itself():
-    x, m, g = _case()
-    raw = reference_gbw_batch_norm(x, metric=m, bias=g, theta=0.5, bias_target="raw", training=True)
-    root = torch.from_numpy(transcription._power(m.numpy(), 0.5))
-    image = root @ g @ root
-    # G in place of its image G_hat = M^-1/2 G^theta M^-1/2: the same as a bias whose image is G.
-    inverse_image = image @ image
-    deformed = reference_gbw_batch_norm(x, metric=m, bias=inverse_image, theta=0.5, training=True)
-    torch.testing.assert_close(raw, deformed, rtol=1e-9, atol=1e-9)
+def test_script_gradient_of_the_power():
+    """On the diagonal of the divided differences stands the derivative of x^(1/theta)."""
+    x = torch.diag(torch.tensor([0.5, 2.0, 4.0], dtype=torch.float64)).requires_grad_()
+    direction = torch.full((3, 3), 1.0, dtype=torch.float64)
+    gradients = [
+        torch.autograd.grad((spectrum(x).apply(f) * direction).sum(), x)[0] for f in (SQRT, OverwrittenPower(0.5))
+    ]
+    torch.testing.assert_close(gradients[1].diagonal(), 2 * x.detach().diagonal())
+    gap = gradients[0] - gradients[1]
+    assert (gap - torch.diag(gap.diagonal())).abs().max() < 1e-15
+
+
+def test_refit_estimates_what_the_variant_tracks():
+    x, *_ = _case()
+    layer = GBWBatchNorm(4, variant="reference", theta=0.5, momentum=1.0, mean_iterations=None, dtype=torch.float64)
+    layer(x)
+    tracked = layer.running_mean.clone(), layer.running_var.clone()
+    layer.reset_running_stats()
+    layer.refit(x)
+    torch.testing.assert_close((layer.running_mean, layer.running_var), tracked, rtol=1e-9, atol=1e-9)
 
 
 def test_ties_count_as_zero_off_the_diagonal():
@@ -80,9 +91,16 @@ def test_ties_count_as_zero_off_the_diagonal():
 
 
 def test_layer_has_the_variant():
-    layer = GBWBatchNorm(4, variant="reference", theta=0.5, bias_target="raw", dtype=torch.float64)
-    out = layer(spd_matrices(4, 6))
+    options = {"bias_target": "raw", "power_gradient": "script"}
+    layer = GBWBatchNorm(4, variant="reference", theta=0.5, dtype=torch.float64, **options)
+    x = spd_matrices(4, 6)
+    out = layer(x)
+    torch.testing.assert_close(
+        out, reference_gbw_batch_norm(x, metric=layer.metric, bias=layer.bias, theta=0.5, training=True, **options)
+    )
     out.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in layer.parameters())
-    with pytest.raises(ValueError, match="bias_target"):
-        GBWBatchNorm(4, bias_target="raw")
+    for name, value in options.items():
+        assert f"{name}='{value}'" in repr(layer)
+        with pytest.raises(ValueError, match=name):
+            GBWBatchNorm(4, **{name: value})

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 import torch
 from tests.norm import transcription
+from torch.autograd import gradcheck
 
 from spdnorm.functional import gbw_batch_norm
+from spdnorm.functional.gbw import gbw_kernel
 from spdnorm.functional.kernels import bures_wasserstein
-from spdnorm.geometry import random_spd
+from spdnorm.geometry import plain_average, random_spd
+from spdnorm.linalg import symmetrize
 
 THETAS = (1.0, 0.75, 0.5, 0.25, -0.5)
+# Condition number of the samples, s, seed.
+CASES = ((1.5, 0.05, 0), (30.0, 0.7, 1), (200.0, -1.6, 2), (1e3, 8.0, 3))
 
 
 def _case(n, batch, condition, seed):
@@ -23,7 +28,7 @@ def _case(n, batch, condition, seed):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("theta", THETAS)
-@pytest.mark.parametrize(("condition", "scale", "seed"), [(1.5, 0.05, 0), (30.0, 0.7, 1), (200.0, -1.6, 2)])
+@pytest.mark.parametrize(("condition", "scale", "seed"), CASES)
 def test_agrees_with_the_algorithm(theta, training, condition, scale, seed):
     x, m, g, mean = _case(5, 9, condition, seed)
     running_mean, running_var = mean.clone(), torch.tensor(1.3, dtype=torch.float64)
@@ -52,8 +57,9 @@ def test_more_barycentre_steps(iterations):
     assert np.abs(out.numpy() - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize(("condition", "scale", "folds"), [(1.5, 0.05, False), (200.0, 1.6, True)])
-def test_the_cases_lie_on_both_sides_of_the_fold(condition, scale, folds, monkeypatch):
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("theta", THETAS)
+def test_the_cases_lie_on_both_sides_of_the_fold(theta, training, monkeypatch):
     """The comparison above means what it says only if folding happens in one of its cases and not in another."""
     folded = []
     original = bures_wasserstein.fold
@@ -63,6 +69,40 @@ def test_the_cases_lie_on_both_sides_of_the_fold(condition, scale, folds, monkey
         return original(w)
 
     monkeypatch.setattr(bures_wasserstein, "fold", watched)
-    x, m, g, _ = _case(5, 9, condition, 0 if not folds else 2)
-    gbw_batch_norm(x, metric=m, bias=g, scale=torch.tensor(scale, dtype=torch.float64), training=True)
-    assert any(folded) is folds
+    seen = set()
+    for condition, scale, seed in CASES:
+        folded.clear()
+        x, m, g, mean = _case(5, 9, condition, seed)
+        arguments = {"metric": m, "bias": g, "scale": torch.tensor(scale, dtype=torch.float64), "theta": theta}
+        gbw_batch_norm(x, mean, torch.tensor(1.3, dtype=torch.float64), training=training, **arguments)
+        seen.add(any(folded))
+    assert seen == {False, True}
+
+
+@pytest.mark.parametrize("theta", [1.0, 0.75])
+def test_gradients_where_samples_fold(theta, monkeypatch):
+    """Right through the fold, by the branch on the data (eager, on the CPU) and without it (compiled, or on a GPU)."""
+    x, m, g, _ = _case(3, 4, 200.0, 2)
+    s = torch.tensor(1.6, dtype=torch.float64)
+    assert (torch.linalg.eigvalsh(_deviations(x, m, theta)) < -0.5).any()
+
+    def call(x, m, g, s):
+        return gbw_batch_norm(symmetrize(x), metric=symmetrize(m), bias=symmetrize(g), scale=s, theta=theta)
+
+    inputs = [t.requires_grad_() for t in (x, m, g, s)]
+    assert gradcheck(call, inputs, atol=1e-5, rtol=1e-4)
+    results = []
+    for branches in (True, False):
+        if not branches:
+            monkeypatch.setattr(bures_wasserstein, "usable", lambda _: False)
+        out = call(*inputs)
+        results.append([out, *torch.autograd.grad(out.square().sum(), inputs)])
+    for branched, plain in zip(*results, strict=True):
+        torch.testing.assert_close(branched, plain, rtol=1e-9, atol=1e-9)
+
+
+def _deviations(x, m, theta):
+    """V / 2 of a batch about its barycentre."""
+    kernel = gbw_kernel(m, theta)
+    y = kernel.enter(x)
+    return kernel.deviation(y, kernel.mean(y, plain_average, 1)) + 0.5 * torch.eye(len(m), dtype=x.dtype)

@@ -66,8 +66,14 @@ def two_point_mean(x, y, omega):
     return (1 - omega) ** 2 * x + omega**2 * y + omega * (1 - omega) * (product + product.T)
 
 
-def gbwbn(xs, running_mean, running_var, *, m, g, s, theta, training, momentum, eps, iterations):
-    """Alg. 1. Returns the normalised batch and the new running statistics."""
+def gbwbn(
+    xs, running_mean, running_var, *, m, g, s, theta, training, momentum, eps, iterations,
+    about_identity=False, raw_target=False,
+):  # fmt: skip
+    """Alg. 1. Returns the normalised batch and the new running statistics.
+
+    As the released script has it: the variance ``about_identity``; the last transport to the ``raw_target`` G.
+    """
     identity = np.eye(len(m))
     m_root, m_inverse = _power(m, 0.5), _power(m, -0.5)
     hats = [m_inverse @ _power(x, theta) @ m_inverse for x in xs]
@@ -75,13 +81,13 @@ def gbwbn(xs, running_mean, running_var, *, m, g, s, theta, training, momentum, 
     mean, var = running_mean, running_var
     if training:
         mean = barycentre(hats, iterations)
-        var = np.mean([squared_distance(mean, x) for x in hats]) / theta**2
+        var = np.mean([squared_distance(identity if about_identity else mean, x) for x in hats]) / theta**2
         running_mean = two_point_mean(running_mean, mean, momentum)
         running_var = (1 - momentum) * running_var + momentum * var
     out = []
     for x in hats:
         centred = exp(identity, transport_to_identity(mean, log(mean, x)))
         scaled = exp(identity, s / np.sqrt(var + eps) * log(identity, centred))
-        biased = exp(g_hat, transport_from_identity(g_hat, log(identity, scaled)))
+        biased = exp(g_hat, transport_from_identity(g if raw_target else g_hat, log(identity, scaled)))
         out.append(_power(m_root @ biased @ m_root, 1 / theta))
     return np.array(out), running_mean, running_var

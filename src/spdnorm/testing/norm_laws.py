@@ -226,14 +226,15 @@ class NormLaws:
         x = self.data(8, 3)
         layer = self.layer(channels=3)
         singles = [randomize(self.make(N, dtype=torch.float64), seed=10 + c) for c in range(3)]
+        scales = torch.tensor([0.2, 0.3, 0.4], dtype=torch.float64)
         with torch.no_grad():
             for c, single in enumerate(singles):
                 if single.scale is not None:
-                    single.scale.fill_(0.2 + 0.1 * c)
+                    single.scale.copy_(scales[c])
             for name in layer._spd_parameters():
                 assign(layer, name, torch.stack([getattr(single, name) for single in singles]))
             if layer.scale is not None:
-                layer.scale.copy_(torch.tensor([0.2, 0.3, 0.4]))
+                layer.scale.copy_(scales)
         out = layer(x)
         for c, single in enumerate(singles):
             torch.testing.assert_close(out[:, c], single(x[:, c]), rtol=1e-9, atol=1e-9)

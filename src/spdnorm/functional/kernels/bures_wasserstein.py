@@ -36,6 +36,13 @@ def fold(w: Tensor) -> Tensor:
     return flat.index_copy(0, index, spectrum(flat[index]).apply(ABS)).reshape(w.shape)
 
 
+def scaled_root(deviation: Tensor, factor: Tensor | None) -> Tensor:
+    """W with W^2 = Exp_I(factor Log_I(Exp_I(2 E))) for deviations E at the identity; W itself is not folded."""
+    identity = eye_like(deviation)
+    root = identity + deviation
+    return root if factor is None else identity + factor * (fold(root) - identity)
+
+
 class BuresWassersteinKernel(NormKernel[Tensor]):
     """Deviations are V / 2 at the identity, symmetric (N, ..., n, n).
 
@@ -76,14 +83,12 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         return deviation.square().sum((-2, -1))
 
     def rebuild(self, deviation: Tensor, factor: Tensor | None, bias: Tensor | None) -> Tensor:  # noqa: D102
-        identity = eye_like(deviation)
-        root = fold(identity + deviation)
-        if factor is not None:
-            root = fold(identity + factor * (root - identity))
+        root = scaled_root(deviation, factor)
+        outward = eye_like(root) if self.roots is None else self.roots[0]
         if bias is not None:
-            outward = identity if self.roots is None else self.roots[0]
-            return biased(root - identity, bias, outward)
-        half = root if self.roots is None else self.roots[0] @ root
+            return biased(fold(root) - eye_like(root), bias, outward)
+        # Squared at once, a root needs no fold.
+        half = root if self.roots is None else outward @ root
         return half @ half.mT
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:
