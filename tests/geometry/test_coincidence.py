@@ -22,8 +22,8 @@ def test_identity(n: int) -> None:
 def test_random_points(condition: float) -> None:
     """d(X, X) is rounding: the size of X^1/2 times epsilon and the root of the condition number.
 
-    The naive formula leaves the root of epsilon, even for the identity. Beyond a condition number of 1 / epsilon (float32
-    at 1e8) the matrix itself is singular to working precision.
+    The naive formula leaves the root of epsilon, even for the identity. Beyond a condition number of 1 / epsilon
+    (float32 at 1e8) the matrix itself is singular to working precision.
     """
     for dtype in (torch.float32, torch.float64):
         x = spd_matrices(6, 5, condition=condition, dtype=dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from spdnorm import linalg
 from spdnorm.linalg import cholesky, cholesky_derivative, from_log_cholesky, to_log_cholesky, unvec, vec
-from spdnorm.testing import spd_matrices, tangents
+from spdnorm.testing import Kind, spd_matrices, tangents
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -100,6 +102,36 @@ def test_gram_spectrum_keeps_the_digits_of_small_eigenvalues() -> None:
         return linalg.gram_spectrum(a).apply(linalg.SQRT).sum()
 
     assert torch.autograd.gradcheck(root, (leaf,), eps=1e-9, atol=1e-3)
+
+
+OPERATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "lyapunov": linalg.lyapunov,
+    "generalized_lyapunov": lambda x, h: linalg.generalized_lyapunov(x, x + h @ h, h),
+    "polar": lambda x, h: linalg.polar(x + x @ h),
+    "gram_spectrum": lambda x, h: linalg.gram_spectrum(x + x @ h).apply(linalg.LOG),
+    "log_cholesky": lambda x, h: from_log_cholesky(to_log_cholesky(x) + h.tril()),
+    "cholesky_derivative": lambda x, h: cholesky_derivative(cholesky(x), h),
+    "vec": lambda x, h: unvec(vec(x) + vec(h)),
+}
+
+
+@pytest.mark.parametrize("kind", ["generic", "ties"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_functional_transforms(name: str, kind: Kind) -> None:
+    """vmap is the batch, jacrev is autograd, vmap of jacrev is both; in float32 too."""
+    function = OPERATORS[name]
+    x, h = spd_matrices(3, 4, kind=kind, condition=5.0), tangents(3, 4)
+    torch.testing.assert_close(torch.func.vmap(function)(x, h), function(x, h))
+    jacobians = torch.func.vmap(torch.func.jacrev(function, argnums=(0, 1)))(x, h)
+    leaves = x.clone().requires_grad_(), h.clone().requires_grad_()
+    upstream = torch.randn(4, 3, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    for jacobian, gradient in zip(
+        jacobians, torch.autograd.grad((function(*leaves) * upstream).sum(), leaves), strict=True
+    ):
+        torch.testing.assert_close(torch.einsum("bij,bijkl->bkl", upstream, jacobian), gradient)
+    single = function(x.float(), h.float())
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), function(x, h), rtol=1e-4, atol=1e-5)
 
 
 def test_small_products() -> None:

@@ -89,6 +89,35 @@ def test_singular_where_a_solution_exists() -> None:
     assert torch.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize("generalised", [False, True])
+def test_gradients_on_singular_matrices(generalised: bool) -> None:
+    """First and second derivatives along the matrices of rank r, X = A A^T, and the tangent vectors there.
+
+    There the equation has a solution, and what it is used for (inner products of such vectors) does not see the
+    null space, on which the solution is free.
+    """
+    g = torch.Generator().manual_seed(4)
+    a, b, c = (torch.randn(4, 2, generator=g, dtype=torch.float64).requires_grad_() for _ in range(3))
+    m = spd_matrices(4, seed=5)
+
+    def inner(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+        x, u, v = a @ a.mT, a @ b.mT + b @ a.mT, a @ c.mT + c @ a.mT
+        return ((generalized_lyapunov(x, m, u) if generalised else lyapunov(x, u)) * v).sum()
+
+    assert torch.autograd.gradcheck(inner, (a, b, c), atol=1e-7, rtol=1e-6)
+    assert torch.autograd.gradgradcheck(inner, (a, b, c), atol=1e-6, rtol=1e-5)
+
+
+def test_refusals() -> None:
+    x, s = spd_matrices(3), tangents(3)
+    with pytest.raises(ValueError, match="`x` must have shape"):
+        lyapunov(x[:2], s)
+    with pytest.raises(ValueError, match="`x` must have shape"):
+        generalized_lyapunov(x[:2], x, s)
+    with pytest.raises(ValueError, match="`m` must be positive definite"):
+        generalized_lyapunov(x, -x, s)
+
+
 def test_decomposition_is_reused_and_shared() -> None:
     x, s = spd_matrices(4).requires_grad_(), tangents(4, 6)
     with count_decompositions() as count:

@@ -30,7 +30,7 @@ from spdnorm.linalg.functions import (
     Power,
     SpectralFunction,
 )
-from spdnorm.linalg.lyapunov import generalized_lyapunov, lyapunov, solve_congruence
+from spdnorm.linalg.lyapunov import generalized_lyapunov, lyapunov
 from spdnorm.linalg.polar import gram_spectrum, polar
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import (
@@ -49,7 +49,17 @@ from spdnorm.linalg.spectral import (
     sqrtm,
 )
 from spdnorm.linalg.sum_operator import sum_operator
-from spdnorm.linalg.symmetric import congruence, eye_like, frobenius, safe_sqrt, symmetrize, trace, unvec, vec
+from spdnorm.linalg.symmetric import (
+    congruence,
+    eye_like,
+    frobenius,
+    safe_sqrt,
+    solve_congruence,
+    symmetrize,
+    trace,
+    unvec,
+    vec,
+)
 from spdnorm.linalg.tolerances import gap_tolerance, rank_tolerance, symmetry_tolerance
 
 __all__ = [

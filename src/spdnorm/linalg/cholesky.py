@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from spdnorm.linalg.checks import checks_active
-from spdnorm.linalg.lyapunov import solve_congruence
-from spdnorm.linalg.symmetric import symmetrize
+from spdnorm.linalg.symmetric import solve_congruence, symmetrize
 
 
 def cholesky(x: Tensor, *, name: str = "x") -> Tensor:

@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spdnorm.linalg.checks import check_square
+from spdnorm.linalg.cholesky import cholesky
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum, spectrum
-from spdnorm.linalg.symmetric import symmetrize
+from spdnorm.linalg.symmetric import solve_congruence, symmetrize
 from spdnorm.linalg.tolerances import rank_tolerance
 
 
@@ -73,6 +75,7 @@ def lyapunov(x: Tensor, s: Tensor, *, decomposition: Spectrum | None = None) -> 
     tensor([[1., 1.],
             [1., 1.]])
     """
+    check_square(x, "x")
     d = spectrum(x) if decomposition is None else decomposition
     return _Lyapunov.apply(d.matrix, d.values, d.vectors, s)
 
@@ -92,22 +95,9 @@ def generalized_lyapunov(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
     >>> torch.allclose(x @ p @ m + m @ p @ x, torch.ones(2, 2))
     True
     """
-    c = torch.linalg.cholesky(m)
+    check_square(x, "x")
+    c = cholesky(m, name="m")
     x_hat = solve_congruence(c, x)
     q = lyapunov(x_hat, solve_congruence(c, s))
     half = torch.linalg.solve_triangular(c.mT, q, upper=True)
     return symmetrize(torch.linalg.solve_triangular(c, half, upper=False, left=False))
-
-
-def solve_congruence(c: Tensor, x: Tensor) -> Tensor:
-    """C^-1 X C^-T for lower-triangular ``c`` (..., n, n).
-
-    Examples
-    --------
-    >>> from spdnorm.linalg import solve_congruence
-    >>> solve_congruence(2 * torch.eye(2), 4 * torch.eye(2))
-    tensor([[1., 0.],
-            [0., 1.]])
-    """
-    half = torch.linalg.solve_triangular(c, x, upper=False)
-    return symmetrize(torch.linalg.solve_triangular(c, half.mT, upper=False))

@@ -33,6 +33,20 @@ def congruence(a: Tensor, x: Tensor) -> Tensor:
     return symmetrize(a @ x @ a.mT)
 
 
+def solve_congruence(c: Tensor, x: Tensor) -> Tensor:
+    """C^-1 X C^-T for lower-triangular ``c`` (..., n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import solve_congruence
+    >>> solve_congruence(2 * torch.eye(2), 4 * torch.eye(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    half = torch.linalg.solve_triangular(c, x, upper=False)
+    return symmetrize(torch.linalg.solve_triangular(c, half.mT, upper=False))
+
+
 def eye_like(x: Tensor) -> Tensor:
     """The identity (n, n) with the size, dtype and device of ``x`` (..., n, n).
 
