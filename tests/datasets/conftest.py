@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -70,12 +68,3 @@ def server() -> Iterator[Server]:
         yield running
         running.shutdown()
         thread.join()
-
-
-@pytest.fixture
-def public_path() -> Iterator[Path]:
-    """A folder that every user may enter and read (pytest's own are for their owner alone): only its owner writes."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+#: Code with which a child that runs as root gives up the right to pass over permissions (Linux's capset, to none).
+GIVE_UP_RIGHTS = "import ctypes, struct; ctypes.CDLL(None).capset(struct.pack('Ii', 0x20080522, 0), bytes(24))"
+
 # Where each bone hangs: the 30 bones of CMU and HDM05 skeletons.
 HIERARCHY = {
     "root": ["lhipjoint", "rhipjoint", "lowerback"],

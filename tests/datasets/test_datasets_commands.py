@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -10,8 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dataset_makers import GIVE_UP_RIGHTS
 
+from spdnorm.cli import main
+from spdnorm.datasets import DatasetInfo, RemoteFile, registry
 from spdnorm.datasets.skeleton_writer import random_bodies, write_skeleton
+
+DOCUMENTED = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
 
 
 def run(*arguments: str, code: str = "from spdnorm.cli import main; main()", **environment: str):
@@ -21,7 +27,23 @@ def run(*arguments: str, code: str = "from spdnorm.cli import main; main()", **e
     return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
 
-def test_info_of_mamem(data_dir):
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """Runs a command in this process, which spares the time to start another."""
+    monkeypatch.delenv("SPDNORM_DATA", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run_here(*arguments: str) -> subprocess.CompletedProcess[str]:
+        with pytest.raises(SystemExit) as left:
+            main(["data", *arguments])
+        out, error = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, left.value.code or 0, out, error)
+
+    return run_here
+
+
+def test_info_of_mamem(data_dir, call):
     done = run("data", "info", "mamem", SPDNORM_DATA=str(data_dir))
     assert done.returncode == 0, done.stderr
     text = done.stdout
@@ -36,34 +58,41 @@ def test_info_of_mamem(data_dir):
     assert values == sorted(values)
     assert values[2] == pytest.approx(480, rel=0.01)
     # lambda lowers it: 1 added to eigenvalues whose median smallest is 0.26.
-    damped = run("data", "info", "mamem", "--lambda", "1", "--data-dir", str(data_dir))
+    damped = call("info", "mamem", "--lambda", "1", "--data-dir", str(data_dir))
     assert float(dict(re.findall(r"(\d+)% *│ *8 *│ *([\d.e+]+)", damped.stdout))["50"]) < 200
 
 
 @pytest.mark.parametrize("name", ["japanese-vowels", "spd-simulated", "ssvep-simulated"])
-def test_info_of_what_needs_no_files(name):
-    done = run("data", "info", name)
+def test_info_of_what_needs_no_files(name, call):
+    done = call("info", name)
     assert done.returncode == 0, done.stderr
     assert "condition number > 1e+03" in done.stdout
 
 
-def test_list_says_what_is_here(tmp_path):
+def test_info_counts_rank_in_the_precision_of_the_data(data_dir, call):
+    done = call("info", "hdm05-11class", "--data-dir", str(data_dir))
+    ranks = [int(rank) for rank in re.findall(r"\d+% *│ *(\d+)", done.stdout)]
+    (row,) = re.findall(r"`hdm05-11class` \| 288 \| 93 \| (\d+) / (\d+) / (\d+)", DOCUMENTED)
+    assert [str(ranks[k]) for k in (0, 2, 4)] == list(row)
+
+
+def test_list_says_what_is_here(tmp_path, call):
     (tmp_path / "mamem").mkdir()
     (tmp_path / "mamem" / "U001.mat").write_text("")
-    done = run("data", "list", "--data-dir", str(tmp_path))
+    done = call("list", "--data-dir", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert re.search(r"mamem +│ signals +│ 1 of 11 +│ fetch", done.stdout)
     assert re.search(r"japanese-vowels +│ signals +│ built in", done.stdout)
     assert str(tmp_path) in done.stdout
 
 
-def test_verify(data_dir, tmp_path):
-    done = run("data", "verify", "mamem", "--data-dir", str(data_dir))
+def test_verify(data_dir, tmp_path, call):
+    done = call("verify", "mamem", "--data-dir", str(data_dir))
     assert done.returncode == 0
     assert done.stdout.count("ok ") == 11
     (tmp_path / "cmu_mocap").mkdir()
     (tmp_path / "cmu_mocap" / "cov.npz").write_bytes(b"damaged")
-    done = run("data", "verify", "cmu-mocap", "--data-dir", str(tmp_path))
+    done = call("verify", "cmu-mocap", "--data-dir", str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(r"error: .*cov\.npz has SHA-256 \w+, recorded is \w+: .*\n", done.stderr)
 
@@ -78,20 +107,128 @@ def test_verify(data_dir, tmp_path):
         (["prepare", "ntu"], "error: NTU RGB+D: the data directory"),
     ],
 )
-def test_errors_are_one_line_and_a_status(tmp_path, arguments, message):
-    done = run("data", *arguments, "--data-dir", str(tmp_path / "absent"))
+def test_errors_are_one_line_and_a_status(tmp_path, call, arguments, message):
+    done = call(*arguments, "--data-dir", str(tmp_path / "absent"))
     assert done.returncode == 1
     assert done.stderr.startswith(message)
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
 
 
-def test_a_corrupt_file_is_named_on_the_command_line(tmp_path):
-    (tmp_path / "ssvep_exoskeleton").mkdir()
-    np.savez(tmp_path / "ssvep_exoskeleton" / "epochs.npz", x=np.zeros(3))
-    done = run("data", "info", "ssvep-exoskeleton", "--data-dir", str(tmp_path))
+def write_epochs(folder: Path, **changes) -> Path:
+    fields = {
+        "x": np.zeros((6, 2, 10), "float32"),
+        "y": np.arange(6) % 2,
+        "subject": np.ones(6, int),
+        "session": np.zeros(6, int),
+        "session_names": np.array(["a"]),
+        "ch_names": np.array(["Oz", "O1"]),
+        "class_names": np.array(["rest", "13Hz"]),
+        "sfreq": 256.0,
+    }
+    np.savez(folder / "epochs.npz", **(fields | changes))
+    return folder / "epochs.npz"
+
+
+def truncated(folder: Path) -> None:
+    os.truncate(write_epochs(folder), 1000)
+
+
+EXOSKELETON = "ssvep-exoskeleton", "ssvep_exoskeleton"
+
+
+@pytest.mark.parametrize(
+    ("names", "make", "message"),
+    [
+        (("mamem", "mamem"), lambda folder: (folder / "U001.mat").write_text(""), r"10 of 11 files are missing .*U002"),
+        (EXOSKELETON, truncated, r"epochs\.npz \(1000 bytes\) cannot be read: it is truncated, corrupt"),
+        (EXOSKELETON, lambda folder: (folder / "epochs.npz").write_bytes(b"?" * 99), r"epochs\.npz .*cannot be read"),
+        (EXOSKELETON, lambda folder: np.savez(folder / "epochs.npz", x=0), r"epochs\.npz lacks the arrays"),
+        (
+            EXOSKELETON,
+            lambda folder: write_epochs(folder, x=np.zeros((6, 3, 10))),
+            r"epochs\.npz: x has shape \(6, 3, 10\)",
+        ),
+        (
+            EXOSKELETON,
+            lambda folder: write_epochs(folder, y=np.full(6, 2)),
+            "labels out of range: sample 0 has label 2",
+        ),
+        (EXOSKELETON, lambda folder: write_epochs(folder, x=np.full((6, 2, 10), np.nan)), r"x: 120 non-finite values"),
+        (("ntu", "ntu"), lambda folder: (folder / "odd.skeleton").write_text(""), "holds no conversion; run"),
+    ],
+)
+def test_each_error_of_reading_is_one_line_and_a_status(tmp_path, call, names, make, message):
+    folder = tmp_path / names[1]
+    folder.mkdir()
+    make(folder)
+    error = fails(call, "info", names[0], tmp_path)
+    assert re.search(message, error)
+    # The data set's own folder in place of its parent is told apart.
+    assert f"give its parent, {tmp_path}, instead" in fails(call, "info", names[0], folder)
+
+
+def fails(call, command: str, name: str, data_dir: Path) -> str:
+    """Run a command that must fail and return its one line."""
+    done = call(command, name, "--data-dir", str(data_dir))
+    assert (done.returncode, done.stdout.count("ok ")) == (1, 0)
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_names_that_are_none_stop_a_conversion(tmp_path, call):
+    for name, file in (("ntu", "odd.skeleton"), ("hdm05-raw", "odd.amc")):
+        folder = tmp_path / name.replace("-", "_")
+        folder.mkdir()
+        (folder / file).write_text("")
+        assert f"{file!r} is not a name of the form" in fails(call, "prepare", name, tmp_path)
+    (tmp_path / "hdm05").mkdir()
+    assert "holds neither .npy files nor an archive of them" in fails(call, "prepare", "hdm05", tmp_path)
+
+
+def local_set(url: str, body: bytes) -> DatasetInfo:
+    file = RemoteFile(name="data.bin", sha256=hashlib.sha256(body).hexdigest(), url=url)
+    text = {"title": "Local", "description": "made here", "licence": "none", "citation": ""}
+    return DatasetInfo(name="local", kind="matrices", loader=lambda root: None, folder="local", files=(file,), **text)
+
+
+def test_errors_of_fetching_are_one_line_and_a_status(server, tmp_path, call, monkeypatch):
+    body = bytes(100_000)
+    monkeypatch.setitem(registry._REGISTRY, "local", local_set(server.url("data.bin"), body))
+    assert "(HTTP 404); check the network or the address" in fails(call, "fetch", "local", tmp_path)
+    server.files["data.bin"] = b"other"
+    assert "does not have the recorded SHA-256" in fails(call, "fetch", "local", tmp_path)
+    server.files["data.bin"] = body
+    server.stop_after = 70_000
+    assert "the transfer resumes" in fails(call, "fetch", "local", tmp_path)
+    assert "1 of 1 files are missing" in fails(call, "verify", "local", tmp_path)
+    done = call("fetch", "local", "--data-dir", str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, f"ok {tmp_path / 'local' / 'data.bin'}\n")
+    assert server.requests[-1] == "bytes=65536-"
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (GIVE_UP_RIGHTS, "cannot write"),
+        # A file size limit makes the kernel refuse the write in the middle, as a full disk does.
+        ("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))", "no space left to write"),
+    ],
+)
+def test_errors_of_the_disk_are_one_line_and_a_status(server, tmp_path, limit, message):
+    server.files["data.bin"] = bytes(100_000)
+    tmp_path.chmod(0o555 if "capset" in limit else 0o755)
+    code = (
+        "import os, sys; sys.path.insert(0, os.path.dirname(sys.argv.pop(1)))\n"
+        "from spdnorm.cli import main; from spdnorm.datasets import names, register; names()\n"
+        "from test_datasets_commands import local_set\n"
+        f"register(local_set(sys.argv.pop(1), bytes(100_000)))\n{limit}\nmain()"
+    )
+    done = run(__file__, server.url("data.bin"), "data", "fetch", "local", "--data-dir", str(tmp_path), code=code)
     assert done.returncode == 1
-    assert "epochs.npz lacks the arrays" in done.stderr
+    assert re.fullmatch(rf"error: {message} .*--data-dir or SPDNORM_DATA\n", done.stderr), done.stderr
+    assert not list(tmp_path.rglob("data.bin"))
 
 
 def test_fetch_without_a_network(tmp_path):
@@ -111,14 +248,14 @@ def test_fetch_without_a_network(tmp_path):
     assert not list((tmp_path / "mamem").glob("*.mat"))
 
 
-def test_commands_on_what_needs_nothing():
+def test_commands_on_what_needs_nothing(call):
     for command in ("fetch", "verify"):
-        done = run("data", command, "basic-motions")
+        done = call(command, "basic-motions")
         assert (done.returncode, done.stdout) == (0, "basic-motions needs no files.\n")
-    assert "needs no preparation" in run("data", "prepare", "mamem").stdout
+    assert "needs no preparation" in call("prepare", "mamem").stdout
 
 
-def test_prepare_of_ntu(tmp_path):
+def test_prepare_of_ntu(tmp_path, call):
     folder = tmp_path / "ntu"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -127,7 +264,7 @@ def test_prepare_of_ntu(tmp_path):
     done = run("data", "prepare", "ntu", "--workers", "2", "--data-dir", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"ok {folder / 'converted'}\n"
-    done = run("data", "info", "ntu", "--data-dir", str(tmp_path))
+    done = call("info", "ntu", "--data-dir", str(tmp_path))
     assert "40 matrices 75x75" in done.stdout
 
 

@@ -78,6 +78,9 @@ def test_precision_and_kind_are_the_callers(x, dtype):
     np.testing.assert_allclose(result, covariance(x), rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-4)
     # Integers and big-endian files become floats.
     assert covariance((100 * x).astype(np.int16)).dtype == "float32"
+    assert covariance(tensor.to(torch.bfloat16)).dtype is torch.float32
+    counts = (1e6 * x).astype(np.int32)  # 24-bit converters count beyond what float32 holds
+    np.testing.assert_allclose(covariance(counts), covariance(counts.astype("float64")), rtol=1e-12)
     np.testing.assert_array_equal(covariance(x.astype(">f8")), covariance(x))
 
 
@@ -123,7 +126,19 @@ def test_wrong_options_are_named(x, options, message):
         covariance(x, **options)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_signals_that_are_not_finite_are_named(x, value):
+    x[5, 2, 7] = value
+    for signals in (x, torch.from_numpy(x)):
+        with pytest.raises(ValueError, match=r"1 of 7 covariances are not finite, the first that of sample 5"):
+            covariance(signals, chunk_size=2)
+    lengths = np.full(7, 7)
+    assert np.isfinite(covariance(x, lengths=lengths)).all()  # beyond a signal's end nothing matters
+
+
 def test_wrong_shape_and_a_constant_signal(x):
+    with pytest.raises(ValueError, match="give real signals"):
+        covariance(x + 0j)
     with pytest.raises(ValueError, match=r"expected \(samples, channels, times\)"):
         covariance(x[0])
     x[3] = 1.0

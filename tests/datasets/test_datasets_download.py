@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dataset_makers import GIVE_UP_RIGHTS
 
 from spdnorm.datasets import (
     ChecksumError,
@@ -226,16 +227,15 @@ def run_limited(setup: str, file: RemoteFile, folder: Path) -> subprocess.Comple
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_no_write_permission(server, public_path):
+def test_no_write_permission(server, tmp_path):
     server.files["data.bin"] = BODY
-    public_path.chmod(0o555)
-    # Root may write anywhere, so the child gives its rights up first.
-    done = run_limited("os.getuid() or os.setuid(65534)", remote(server.url("data.bin")), public_path)
-    public_path.chmod(0o755)
+    tmp_path.chmod(0o555)
+    done = run_limited(GIVE_UP_RIGHTS, remote(server.url("data.bin")), tmp_path)
+    tmp_path.chmod(0o755)
     assert done.returncode == 1
-    assert f"StorageError: cannot write {public_path / 'data.bin'}" in done.stderr
+    assert f"StorageError: cannot write {tmp_path / 'data.bin'}" in done.stderr
     assert server.requests == []
-    assert list(public_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_disk_full(server, tmp_path):

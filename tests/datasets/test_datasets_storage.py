@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dataset_makers import GIVE_UP_RIGHTS
 from scipy.io import savemat
 
 from spdnorm.datasets import CorruptDataError, MissingDataError, StorageError, data_root
@@ -264,16 +265,15 @@ def test_files_damaged_at_random_are_named(tmp_path, kind):
     assert all(path.name in message for message in messages)
 
 
-def test_what_may_not_be_read_is_no_damage(public_path):
-    np.save(public_path / "x.npy", np.zeros(1))
-    (public_path / "x.npy").chmod(0)
-    # Root may read anything, so the child gives its rights up first.
+def test_what_may_not_be_read_is_no_damage(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(1))
+    (tmp_path / "x.npy").chmod(0)
     program = (
-        "import os, sys; from pathlib import Path; from spdnorm.datasets.files import read_npy, sha256_of\n"
-        "os.getuid() or os.setuid(65534); globals()[sys.argv[2]](Path(sys.argv[1]))"
+        "import sys; from pathlib import Path; from spdnorm.datasets.files import read_npy, sha256_of\n"
+        f"{GIVE_UP_RIGHTS}\nglobals()[sys.argv[2]](Path(sys.argv[1]))"
     )
     for reader in (read_npy, sha256_of):
-        command = [sys.executable, "-c", program, str(public_path / "x.npy"), reader.__name__]
+        command = [sys.executable, "-c", program, str(tmp_path / "x.npy"), reader.__name__]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert "StorageError" in done.stderr, done.stderr
         assert "may not be read by this user" in done.stderr

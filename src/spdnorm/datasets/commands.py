@@ -61,21 +61,22 @@ def _clear_errors() -> Iterator[None]:
 @app.command("list")
 def list_(data_dir: DataDir = None) -> None:
     """List the data sets and whether they are on this machine."""
-    root = data_root(data_dir)
-    table = Table("name", "kind", "here", "get it by", "description")
-    for name in names():
-        entry = info(name)
-        table.add_row(name, entry.kind, _presence(entry, root), _way(entry), entry.description)
-    console = Console()
-    console.print(table)
-    console.print(f"Any MOABB data set: moabb:NAME. Data folder: {root}", highlight=False, soft_wrap=True)
+    with _clear_errors():
+        root = data_root(data_dir)
+        table = Table("name", "kind", "here", "get it by", "description")
+        for name in names():
+            entry = info(name)
+            table.add_row(name, entry.kind, _presence(entry, root), _way(entry), entry.description)
+        console = Console()
+        console.print(table)
+        console.print(f"Any MOABB data set: moabb:NAME. Data folder: {root}", highlight=False, soft_wrap=True)
 
 
 @app.command("info")
 def info_(
     name: Name,
     data_dir: DataDir = None,
-    lam: Annotated[float, typer.Option("--lambda", help="Add lambda I to each covariance.")] = 0.0,
+    lam: Annotated[float, typer.Option("--lambda", min=0.0, help="Add lambda I to each covariance.")] = 0.0,
 ) -> None:
     """Describe a data set: licence, subjects, sessions, classes, and the conditioning of its matrices."""
     from .report import composition, spectrum_report
@@ -99,7 +100,9 @@ def info_(
             if column not in shown:
                 console.print(f"{column}: {len(np.unique(dataset.column(column)))} values", highlight=False)
         matrices = _matrices(dataset, lam)
-        report = spectrum_report(matrices)
+        # What the data's own precision leaves below its rounding is no rank; lambda is above it, and counts.
+        precision = np.finfo(np.float64 if lam else np.result_type(dataset.x.dtype, np.float32))
+        report = spectrum_report(matrices, rtol=matrices.shape[-1] * float(precision.eps))
         table = Table("quantile", "rank", "condition number", "on its range", "smallest", "largest eigenvalue")
         for quantile, rank in report.quantiles("rank").items():
             keys = ("condition", "condition_on_range", "smallest", "largest")

@@ -64,9 +64,7 @@ def _shrinkage_weight(
 
 
 def float_dtype(dtype: Any) -> torch.dtype:
-    """Return the floating dtype to work in for a numpy or torch dtype or its name; float32 for anything else."""
-    if not isinstance(dtype, torch.dtype):
-        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        found = getattr(torch, name, None)
-        dtype = found if isinstance(found, torch.dtype) else torch.float32
-    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
+    """Return float32 or float64, whichever holds a numpy or torch dtype (or its name) without rounding."""
+    if isinstance(dtype, torch.dtype):
+        dtype = str(dtype).removeprefix("torch.").replace("bfloat16", "float16")
+    return torch.float32 if np.result_type(np.dtype(dtype), np.float32) == np.float32 else torch.float64

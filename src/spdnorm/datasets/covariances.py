@@ -82,7 +82,8 @@ def covariance(
     lengths : integers, shape (N,), optional
         True lengths; what lies beyond is ignored.
     dtype : numpy or torch floating dtype, or its name, optional
-        Precision of the sums and of the result; defaults to the precision of ``x``.
+        Precision of the sums and of the result; defaults to the precision of ``x`` (to float64 for integers of 32 bits
+        and more, which float32 would round).
     **options
         Fields of :class:`CovarianceOptions`.
 
@@ -103,6 +104,8 @@ def covariance(
 
     chosen = CovarianceOptions(**options)
     work = float_dtype(x.dtype if dtype is None else dtype)
+    if "complex" in str(x.dtype):
+        raise ValueError(f"x is {x.dtype}: give real signals")
     if x.ndim != 3:
         raise ValueError(f"x has shape {tuple(x.shape)}, expected (samples, channels, times)")
     count, channels, times = x.shape
@@ -122,6 +125,13 @@ def covariance(
         masked = None if lengths is None else ell[part]
         with torch.autocast(result.device.type, enabled=False):  # sums keep their precision
             result[part] = covariance_batch(signals.to(work), ell[part].to(work), masked, chosen)
+    # n x n numbers a signal tell of all its samples: one that is not finite makes its row and column so.
+    bad = (~torch.isfinite(result.detach()).all(-1).all(-1)).nonzero().flatten()
+    if len(bad):
+        raise ValueError(
+            f"{len(bad)} of {count} covariances are not finite, the first that of sample {int(bad[0])}: x holds "
+            f"non-finite values there, or values whose squares overflow {str(work).removeprefix('torch.')}"
+        )
     return result if isinstance(x, torch.Tensor) else result.numpy()
 
 

@@ -6,8 +6,10 @@ beside it, which no loader reads; a killed transfer leaves that, and the next on
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +102,10 @@ def _retrieve(file: RemoteFile, staging: Path, *, progress: bool) -> str:
     transfer = _ResumingTransfer(staging / _PART, progress=progress, label=file.name)
     while True:
         try:
-            return pooch.retrieve(file.url, f"sha256:{file.sha256}", fname=file.name, path=staging, downloader=transfer)
+            with _quiet(pooch.get_logger()):  # it would name the staging folder; the bar says what goes on
+                return pooch.retrieve(
+                    file.url, f"sha256:{file.sha256}", fname=file.name, path=staging, downloader=transfer
+                )
         except ValueError as error:
             # Part of an older version may have been resumed: once more, from the start.
             if not transfer.resumed:
@@ -108,6 +113,16 @@ def _retrieve(file: RemoteFile, staging: Path, *, progress: bool) -> str:
                     f"{file.url}: what was downloaded does not have the recorded SHA-256 {file.sha256}; "
                     "nothing was kept. The source has changed or something on the way alters it"
                 ) from error
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _check(path: Path, file: RemoteFile) -> Path:
