@@ -33,6 +33,7 @@ extensions = [
     "mathml",
     "generated_pages",
     "paper_equations",
+    "plain_docstrings",
 ]
 exclude_patterns = ["_build", "results/*.json", "auto_examples/*.ipynb", "auto_examples/*.py"]
 suppress_warnings = ["config.cache"]  # the sorting function of the gallery cannot be pickled
@@ -45,9 +46,18 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {
+    "members": True,
+    "show-inheritance": True,
+    # The operators of a metric are inherited from ours; what comes from these is theirs to document.
+    "inherited-members": "Module,Optimizer,Manifold,BaseEstimator,ClassifierMixin,TransformerMixin,"
+    "BaseModel,Exception,tuple",
+    "exclude-members": "get_metadata_routing,set_fit_request,set_partial_fit_request,set_score_request,score,"
+    "set_transform_request,set_output,model_config,training",
+}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "plain"
 

@@ -1,6 +1,7 @@
-"""Pages made from the code when the site is built: one for each room of the API, and the changelog.
+"""Pages made when the site is built: one for each room of the API, the changelog, the list of measured pages.
 
-They are written into docs/api and docs/changelog.md, which git ignores: nothing has to be kept in step by hand.
+They are written into docs/api, docs/changelog.md and docs/accuracy/index.md, which git ignores: nothing has to be kept
+in step by hand.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 ROOMS = (
     "nn",
@@ -39,15 +41,35 @@ def _page(room: str) -> str:
     classes = [n for n in objects if inspect.isclass(getattr(module, n)) and n not in errors]
     functions = [n for n in objects if n not in classes and n not in errors]
     constants = [n for n in public if n not in objects]
-    lines = [name, "=" * len(name), "", f".. py:module:: {name}", "", summary, ""]
+    lines = [name, "=" * len(name), "", f".. module:: {name}", "", summary, "", f".. currentmodule:: {name}", ""]
     for title, names in (("Classes", classes), ("Functions", functions), ("Errors", errors)):
         if names:
-            lines += [title, "-" * len(title), "", ".. autosummary::", "   :toctree: generated", "   :nosignatures:", ""]
-            lines += [f"   {name}.{n}" for n in sorted(names)]
+            lines += [
+                title,
+                "-" * len(title),
+                "",
+                ".. autosummary::",
+                "   :toctree: generated",
+                "   :nosignatures:",
+                "",
+            ]
+            lines += [f"   {n}" for n in sorted(names)]
             lines.append("")
     if constants:
         lines += ["Constants", "---------", "", *(f"- ``{n}``" for n in sorted(constants)), ""]
     return "\n".join(lines)
+
+
+def _measured(source: Path) -> str:
+    """Accuracy, speed and results: whatever pages there are that no other list has."""
+    placed = {"index", "getting_started", "faq", "changelog", "datasets"}
+    pages = [p.stem for p in sorted(source.glob("*.md")) if p.stem not in placed]
+    pages += [
+        f"{p.parent.name}/{p.stem}" for folder in ("figures", "results") for p in sorted(source.glob(f"{folder}/*.md"))
+    ]
+    entries = ["numerics", "reproducibility", *(f"../{page}" for page in pages)]
+    toctree = "\n".join(entries)
+    return f"# Accuracy, speed and results\n\n```{{toctree}}\n:maxdepth: 1\n\n{toctree}\n```\n"
 
 
 def _is_error(value: Any) -> bool:
@@ -61,20 +83,24 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def write(app: Sphinx) -> None:
+def write(app: Sphinx, config: Config) -> None:
     source = Path(app.srcdir)
     for room in ROOMS:
         _write(source / "api" / f"{room}.rst", _page(room))
     toctree = "\n".join(f"   {room}" for room in ROOMS)
     title = "API reference"
-    intro = "Every public name, from its docstring. The examples take ``import torch`` and ``import numpy as np`` as done."
-    _write(
-        source / "api" / "index.rst", f"{title}\n{'=' * len(title)}\n\n{intro}\n\n.. toctree::\n   :maxdepth: 1\n\n{toctree}\n"
+    intro = (
+        "Every public name, from its docstring. The examples take ``import torch`` and ``import numpy as np`` as done."
     )
+    _write(
+        source / "api" / "index.rst",
+        f"{title}\n{'=' * len(title)}\n\n{intro}\n\n.. toctree::\n   :maxdepth: 1\n\n{toctree}\n",
+    )
+    _write(source / "accuracy" / "index.md", _measured(source))
     _write(source / "changelog.md", (source.parent / "CHANGELOG.md").read_text(encoding="utf-8"))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    # Before autosummary looks for the pages that it has to make.
-    app.connect("builder-inited", write, priority=100)
+    # Before Sphinx looks which pages there are.
+    app.connect("config-inited", write)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

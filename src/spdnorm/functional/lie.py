@@ -75,6 +75,8 @@ def lie_batch_norm(
 ) -> Tensor:
     """LieBN: centre and bias by left translation, scale the logarithm at the identity.
 
+    Arguments that are not listed are those of :func:`spdnorm.functional.gbw_batch_norm`.
+
     Parameters
     ----------
     metric : "aim", "lem" or "lcm"
@@ -87,8 +89,6 @@ def lie_batch_norm(
     translation : "cholesky" or "eigen"
         Under AIM: the group's own translation, or the isometry by square roots that other methods use. They differ
         by a rotation of each output.
-
-    The other arguments are those of :func:`spdnorm.functional.gbw_batch_norm`.
 
     Examples
     --------
