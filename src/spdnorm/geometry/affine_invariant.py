@@ -13,6 +13,7 @@ from spdnorm.linalg import (
     SQRT,
     cholesky,
     congruence,
+    frobenius,
     gram_spectrum,
     solve_congruence,
     spectrum,
@@ -25,6 +26,16 @@ def check_alpha_beta(alpha: float, beta: float) -> None:
     """Raise unless alpha <u, v> + beta tr(u) tr(v) is positive for some size: alpha > 0."""
     if not alpha > 0:
         raise ValueError(f"`alpha` must be positive, got {alpha}")
+
+
+def weigh(alpha: float, beta: float, u: Tensor, v: Tensor) -> Tensor:
+    """alpha <u, v> + beta tr(u) tr(v) for u, v (..., n, n), refused where n makes it indefinite."""
+    if not beta:
+        return alpha * frobenius(u, v)
+    n = u.shape[-1]
+    if not alpha + n * beta > 0:
+        raise ValueError(f"`beta` must be above -alpha / n = {-alpha / n:g} for {n} x {n} matrices, got {beta:g}")
+    return alpha * frobenius(u, v) + beta * trace(u) * trace(v)
 
 
 class AffineInvariant(Metric):
@@ -52,13 +63,10 @@ class AffineInvariant(Metric):
         check_alpha_beta(alpha, beta)
         self.alpha, self.beta = float(alpha), float(beta)
 
-    def _weigh(self, square: Tensor, trace_product: Tensor) -> Tensor:
-        return self.alpha * square + self.beta * trace_product if self.beta else self.alpha * square
-
     def _inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         factor = cholesky(x)
         a, b = solve_congruence(factor, u), solve_congruence(factor, v)
-        return self._weigh((a * b).sum((-2, -1)), trace(a) * trace(b))
+        return weigh(self.alpha, self.beta, a, b)
 
     def _exp(self, x: Tensor, u: Tensor) -> Tensor:
         factor = cholesky(x)
@@ -74,7 +82,7 @@ class AffineInvariant(Metric):
 
     def _squared_distance(self, x: Tensor, y: Tensor) -> Tensor:
         logarithm = self._whitened_log(x, y)[1]
-        return self._weigh(logarithm.square().sum((-2, -1)), trace(logarithm).square())
+        return weigh(self.alpha, self.beta, logarithm, logarithm)
 
     def _geodesic(self, x: Tensor, y: Tensor, t: Tensor) -> Tensor:
         factor = cholesky(x)

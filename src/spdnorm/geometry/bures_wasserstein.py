@@ -60,6 +60,8 @@ class BuresWasserstein(Metric):
     ) -> None:
         if transport_method not in ("auto", "commuting", "integrate"):
             raise ValueError(f"`transport_method` must be 'auto', 'commuting' or 'integrate', got {transport_method!r}")
+        if transport_steps < 1:
+            raise ValueError(f"`transport_steps` must be 1 or more, got {transport_steps}")
         self.transport_steps = transport_steps
         self.transport_method = transport_method
 

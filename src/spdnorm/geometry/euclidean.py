@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spdnorm.geometry.affine_invariant import check_alpha_beta
+from spdnorm.geometry.affine_invariant import check_alpha_beta, weigh
 from spdnorm.geometry.average import Average
 from spdnorm.geometry.base import Metric
 from spdnorm.geometry.mean import MeanResult
-from spdnorm.linalg import trace
 
 
 class Euclidean(Metric):
@@ -28,8 +27,7 @@ class Euclidean(Metric):
         self.alpha, self.beta = float(alpha), float(beta)
 
     def _inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
-        product = self.alpha * (u * v).sum((-2, -1))
-        return product + self.beta * trace(u) * trace(v) if self.beta else product
+        return weigh(self.alpha, self.beta, u, v)
 
     def _exp(self, x: Tensor, u: Tensor) -> Tensor:
         return x + u

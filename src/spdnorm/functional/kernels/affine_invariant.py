@@ -13,6 +13,7 @@ from torch import Tensor
 
 from spdnorm.functional.kernels.base import NormKernel
 from spdnorm.geometry import AffineInvariant, Average
+from spdnorm.geometry.affine_invariant import weigh
 from spdnorm.linalg import (
     EXP,
     LOG,
@@ -64,9 +65,8 @@ class AffineInvariantKernel(NormKernel[Whitened]):
 
     def squared_norm(self, deviation: Whitened) -> Tensor:  # noqa: D102
         logarithm = deviation.logarithm.matrix
-        square = logarithm.square().sum((-2, -1))
-        trace = logarithm.diagonal(dim1=-2, dim2=-1).sum(-1)
-        return self.metric._weigh(square, trace.square())
+        # At the identity, where the whitened samples are.
+        return weigh(self.metric.alpha, self.metric.beta, logarithm, logarithm)
 
     def rebuild(self, deviation: Whitened, factor: Tensor | None, bias: Tensor | None) -> Tensor:  # noqa: D102
         z = deviation.matrix if factor is None else deviation.logarithm.scaled(factor).apply(EXP)
