@@ -63,14 +63,16 @@ def test_the_channel_order_is_the_one_the_signals_show(real):
     places = np.array([positions[ELECTRODES[name]] for name in CHANNELS_AS_LISTED])
     distance = np.linalg.norm(places[:, None] - places, axis=-1)
     orders = np.array(list(itertools.permutations(range(8))))
-    pairs = np.triu_indices(8, 1)
+    i, j = np.triu_indices(8, 1)
 
     def ranks(values):
-        values = np.apply_along_axis(rankdata, -1, values)
-        values -= values.mean(axis=-1, keepdims=True)
-        return values / np.linalg.norm(values, axis=-1, keepdims=True)
+        centred = rankdata(values[i, j]) - 29 / 2
+        result = np.zeros((8, 8))
+        result[i, j] = result[j, i] = centred / np.linalg.norm(centred)
+        return result
 
-    agreement = ranks(distance[orders[:, pairs[0]], orders[:, pairs[1]]]) @ ranks(correlation[pairs])
+    # An order of the electrodes permutes the ranks of their distances.
+    agreement = ranks(distance)[orders[:, i], orders[:, j]] @ ranks(correlation)[i, j]
     best = {tuple(CHANNELS_AS_LISTED[k] for k in order) for order in orders[agreement < agreement.min() + 1e-9]}
     mirror = {"PO7": "PO8", "PO3": "PO4", "O1": "O2"}
     mirror |= {value: key for key, value in mirror.items()}

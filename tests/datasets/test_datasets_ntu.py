@@ -369,20 +369,30 @@ def test_too_little_space_is_said_before_anything_is_written(tmp_path):
     assert {path.name for path in (tmp_path / "target").iterdir()} == {".lock"}
 
 
-def test_a_disk_that_fills_up_is_an_error_and_not_a_signal(tmp_path):
+@pytest.mark.parametrize("when", ["at once", "in the middle of a row"])
+def test_a_disk_that_fills_up_is_an_error_and_not_a_signal(tmp_path, when):
     release, target = tmp_path / "release", tmp_path / "target"
     write_release(release, 2)
+    limit = (
+        100_000 if when == "at once" else 128 + 90_000 + 3_000
+    )  # the header, the first row, ten frames of the second
     program = (
-        "import resource, sys; from pathlib import Path; from spdnorm.datasets.ntu_convert import convert\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "convert(Path(sys.argv[1]), Path(sys.argv[2]), workers=1, progress=False)"
+        "import resource, sys; from pathlib import Path; from spdnorm.datasets import ntu_convert\n"
+        "def full(): resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)\n"
+        "run = ntu_convert.run\n"
+        "ntu_convert.run = lambda *a: (full(), run(*a))[1]\n"
+        "sys.argv[4] == 'at once' and full()\n"
+        "ntu_convert.convert(Path(sys.argv[1]), Path(sys.argv[2]), workers=1, progress=False)"
     )
-    command = [sys.executable, "-c", program, str(release), str(target)]
+    command = [sys.executable, "-c", program, str(release), str(target), str(limit), when]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "StorageError: no space left to write" in done.stderr
     with pytest.raises(MissingDataError):
         open_converted(target)
+    convert(release, target, workers=1, progress=False)
+    signals, lengths, _ = open_converted(target)
+    assert all(signals[k, :, : lengths[k]].all() for k in range(2))
 
 
 def test_the_array_takes_no_more_space_than_its_frames(tmp_path):

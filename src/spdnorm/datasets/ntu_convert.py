@@ -141,8 +141,8 @@ def _prepare(source: Path, target: Path, names: list[str], max_frames: int, *, r
     needed = sum((source / name).stat().st_size for name in names) // 6
     if free_space(target) < needed:
         raise StorageError(
-            f"the conversion of {len(names)} files may need {needed / 1e9:.2f} GB and {target} has "
-            f"{free_space(target) / 1e9:.2f} GB free; choose another target"
+            f"the conversion of {len(names)} files may need {needed / 1e9:.2g} GB and {target} has "
+            f"{free_space(target) / 1e9:.2g} GB free; choose another target"
         )
     shape = (len(names), max_frames, _N_CHANNELS)
     np.lib.format.open_memmap(target / "signals.npy", mode="w+", dtype="<f4", shape=shape).flush()
