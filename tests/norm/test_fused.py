@@ -1,4 +1,4 @@
-"""The fused steps against their plain compositions: values, gradients, second derivatives."""
+"""The fused Bures-Wasserstein normalisation against its plain composition: values, gradients, second derivatives."""
 
 from __future__ import annotations
 
@@ -8,71 +8,135 @@ from tests.helpers import spd_matrices
 from torch.autograd import gradcheck, gradgradcheck
 
 from spdnorm.functional.kernels import bw_fused, bw_steps
-from spdnorm.geometry import BuresWasserstein
+from spdnorm.functional.kernels.bw_fused import Arguments
 from spdnorm.linalg import symmetrize
 
-STEPS = ("root_of_congruence", "deviation", "biased")
+NAMES = ("x", "inward", "outward", "bias", "scale", "mean", "variance")
+#: Which of the optional inputs are given.
+CASES = {
+    "training": ("inward", "outward", "bias", "scale"),
+    "identity metric": ("bias", "scale"),
+    "no bias": ("inward", "outward"),
+    "bare": (),
+    "mean given": ("inward", "outward", "bias", "scale", "mean"),
+    "evaluation": ("inward", "outward", "bias", "scale", "mean", "variance"),
+}
 
 
-def _inputs(step, n, batch, channels=(), kind="generic", condition=8.0):
-    generator = torch.Generator().manual_seed(1)
-    general = torch.eye(n).double() + 0.2 * torch.randn(*channels, n, n, generator=generator, dtype=torch.float64)
+def _inputs(given, n, batch, *, channels=(), kind="generic", condition=8.0, scale=0.7):
     x = spd_matrices(n, batch, *channels, kind=kind, condition=condition)
-    point = spd_matrices(n, *channels, condition=condition, kind=kind if kind == "ties" else "generic", seed=2)
-    if step == "root_of_congruence":
-        return x, general
-    if step == "biased":
-        return 0.3 * (x - torch.eye(n).double()), point, general
-    return x, point, general
+    point = spd_matrices(n, *channels, condition=4.0, seed=2)
+    everything = {
+        "inward": spd_matrices(n, *channels, condition=3.0, seed=3),
+        "outward": spd_matrices(n, *channels, condition=3.0, seed=4),
+        "bias": point,
+        "scale": torch.full(channels, scale, dtype=torch.float64),
+        "mean": spd_matrices(n, *channels, condition=condition, seed=5),
+        "variance": torch.full(channels, 0.4, dtype=torch.float64),
+    }
+    return [x, *(everything[name].clone() if name in given else None for name in NAMES[1:])]
 
 
-def _call(module, step, inputs):
-    # General third and P arguments, symmetric others.
-    general = 1 if step == "root_of_congruence" else 2
-    return getattr(module, step)(*(t if i == general else symmetrize(t) for i, t in enumerate(inputs)))
+def _leaves(inputs, *, differentiable=6):
+    return [
+        t if t is None or i >= differentiable else t.detach().clone().requires_grad_() for i, t in enumerate(inputs)
+    ]
 
 
+def _symmetric(inputs):
+    return [t if t is None or t.dim() < 2 else symmetrize(t) for t in inputs]
+
+
+def _fused(arguments, inputs):
+    return bw_fused.normalise(arguments, *_symmetric(inputs))[0]
+
+
+def _plain(arguments, inputs):
+    return bw_steps.normalise(*_symmetric(inputs), **arguments._asdict())
+
+
+def _compare(inputs, arguments, rtol, atol):
+    results = []
+    for call in (_fused, _plain):
+        leaves = _leaves(inputs)
+        out = call(arguments, leaves)
+        # A cotangent without symmetry: nothing may lean on its being symmetric.
+        cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        wanted = [t for t in leaves if t is not None and t.requires_grad]
+        results.append([out, *torch.autograd.grad((out * cotangent).sum(), wanted)])
+    for fused, plain in zip(*results, strict=True):
+        torch.testing.assert_close(fused, plain, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("channels", [(), (2,)])
 @pytest.mark.parametrize("kind", ["generic", "ties"])
-@pytest.mark.parametrize("step", STEPS)
-def test_equals_the_composition(step, kind, channels):
-    leaves = [[t.clone().requires_grad_() for t in _inputs(step, 5, 7, channels, kind)] for _ in range(2)]
-    outs = [_call(module, step, inputs) for module, inputs in zip((bw_fused, bw_steps), leaves, strict=True)]
-    torch.testing.assert_close(*outs, rtol=1e-11, atol=1e-12)
-    # A cotangent without symmetry: nothing may lean on its being symmetric.
-    cotangent = torch.randn(outs[0].shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    gradients = [torch.autograd.grad((o * cotangent).sum(), i) for o, i in zip(outs, leaves, strict=True)]
-    for fused, plain in zip(*gradients, strict=True):
-        torch.testing.assert_close(fused, plain, rtol=1e-9, atol=1e-10)
+def test_equals_the_composition(case, channels, kind):
+    inputs = _inputs(CASES[case], 5, 7, channels=channels, kind=kind)
+    _compare(inputs, Arguments(eps=1e-5, stats_grad=True, weight=1.7), 1e-9, 1e-10)
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_derivatives(step):
-    inputs = tuple(t.requires_grad_() for t in _inputs(step, 3, 2, kind="ties"))
-    assert gradcheck(lambda *t: _call(bw_fused, step, t), inputs)
-    assert gradgradcheck(lambda *t: _call(bw_fused, step, t), inputs, atol=1e-4)
+@pytest.mark.parametrize("scale", [1.9, -1.3])
+@pytest.mark.parametrize("looking", [True, False])
+def test_equals_the_composition_where_samples_fold(scale, looking, monkeypatch):
+    inputs = _inputs(CASES["training"], 4, 9, condition=300.0, scale=scale)
+    if not looking:
+        # What a GPU does: every sample is decomposed.
+        monkeypatch.setattr(bw_fused.bw_normalise.bw_fold, "may_look", lambda _: False)
+    rows = []
+    original = bw_fused.bw_normalise.bw_fold.forward
+
+    def spy(*arguments):
+        out, saved = original(*arguments)
+        rows.append(None if saved is None else saved.rows)
+        return out, saved
+
+    monkeypatch.setattr(bw_fused.bw_normalise.bw_fold, "forward", spy)
+    _compare(inputs, Arguments(eps=1e-5, stats_grad=True, weight=1.0), 1e-8, 1e-9)
+    assert rows[0] is None if not looking else 0 < len(rows[0]) < 9
 
 
-@pytest.mark.parametrize("step", ["root_of_congruence", "deviation"])
+@pytest.mark.parametrize("case", ["training", "bare", "evaluation"])
+def test_detached_statistics(case):
+    _compare(_inputs(CASES[case], 4, 6), Arguments(eps=1e-5, stats_grad=False, weight=1.0), 1e-9, 1e-10)
+
+
+@pytest.mark.parametrize("case", ["training", "mean given"])
+def test_derivatives(case):
+    arguments = Arguments(eps=1e-5, stats_grad=True, weight=1.0)
+    inputs = _inputs(CASES[case], 3, 3, kind="ties")
+    leaves = _leaves(inputs)
+    given = [t for t in leaves if t is not None and t.requires_grad]
+
+    def call(*tensors):
+        replaced = iter(tensors)
+        return _fused(arguments, [next(replaced) if t is not None and t.requires_grad else t for t in leaves])
+
+    assert gradcheck(call, given, atol=1e-5, rtol=1e-4)
+    assert gradgradcheck(call, given, atol=1e-4, rtol=1e-3)
+
+
 @pytest.mark.parametrize(("condition", "tolerance"), [(1e4, 1e-6), (1e8, 1e-2)])
-def test_ill_conditioned(step, condition, tolerance):
-    """About the samples' own barycentre, where a layer stands; neither way is nearer to the truth (docs, numerics)."""
-    x, *others = _inputs(step, 6, 5, condition=condition)
-    if step == "deviation":
-        others = [BuresWasserstein().mean(x), torch.eye(6).double()]
-    leaves = [[t.clone().requires_grad_() for t in (x, *others)] for _ in range(2)]
-    outs = [_call(module, step, inputs) for module, inputs in zip((bw_fused, bw_steps), leaves, strict=True)]
-    cotangent = torch.randn(x.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    gradients = [torch.autograd.grad((o * cotangent).sum(), i) for o, i in zip(outs, leaves, strict=True)]
-    for fused, plain in zip((outs[0], *gradients[0]), (outs[1], *gradients[1]), strict=True):
+def test_ill_conditioned(condition, tolerance):
+    """About the samples' own barycentre; neither way is nearer to the truth (docs, numerics)."""
+    inputs = _inputs(CASES["training"], 6, 5, condition=condition)
+    arguments = Arguments(eps=1e-5, stats_grad=True, weight=1.0)
+    gradients = []
+    for call in (_fused, _plain):
+        leaves = _leaves(inputs)
+        out = call(arguments, leaves)
+        cotangent = torch.randn(out.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        wanted = [t for t in leaves if t is not None and t.requires_grad]
+        gradients.append([out, *torch.autograd.grad((out * cotangent).sum(), wanted)])
+    for fused, plain in zip(*gradients, strict=True):
         assert (fused - plain).abs().max() < tolerance * plain.abs().max()
 
 
-def test_singular_mean_and_samples_are_finite():
-    x = spd_matrices(5, 6, kind="boundary", rank=2).requires_grad_()
-    mean = x.detach()[0].clone().requires_grad_()
-    eye = torch.eye(5).double()
-    out = bw_fused.deviation(x, mean, eye)
+def test_singular_samples_and_mean_are_finite():
+    inputs = _inputs(CASES["training"], 5, 6, kind="boundary")
+    inputs[0] = spd_matrices(5, 6, kind="boundary", rank=2)
+    leaves = _leaves(inputs)
+    out = _fused(Arguments(eps=1e-5, stats_grad=True, weight=1.0), leaves)
     out.square().sum().backward()
-    for tensor in (out, x.grad, mean.grad):
+    for tensor in (out, *(t.grad for t in leaves if t is not None and t.requires_grad)):
         assert tensor.isfinite().all()

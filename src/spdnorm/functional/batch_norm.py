@@ -75,8 +75,9 @@ class Options:
 
 def batch_statistics(y: Tensor, kernel: NormKernel[Any], options: Options) -> tuple[Statistics, Any]:
     """Statistics of a batch in the kernel's space, and the deviations from its mean."""
-    source = y if options.stats_grad else y.detach()
-    mean = kernel.mean(source, options.average, options.mean_iterations)
+    mean = kernel.mean(y if options.stats_grad else y.detach(), options.average, options.mean_iterations)
+    # Detached once more, because a kernel's own parameters (the metric M) enter the mean too.
+    mean = mean if options.stats_grad else mean.detach()
     deviation = kernel.deviation(y, mean)
     if not options.control_variance:
         return Statistics(mean, y.new_ones(mean.shape[:-2])), deviation
@@ -134,6 +135,37 @@ def rebuild(
     factor = scale_factor(variance, scale, options)
     centre = None if bias is None else kernel.anchor(bias)
     return kernel.leave(kernel.rebuild(deviation, factor, centre))
+
+
+def normalize(
+    y: Tensor,
+    kernel: NormKernel[Any],
+    given: Statistics | None,
+    *,
+    bias: Tensor | None,
+    scale: Tensor | None,
+    options: Options,
+) -> tuple[Tensor, Statistics]:
+    """Samples in the kernel's space -> normalised points, and the statistics used: ``given``, or the batch's own."""
+    if options.control_variance and options.average is plain_average:
+        fused = kernel.normalize(
+            y,
+            mean=None if given is None else given.mean,
+            variance=None if given is None else given.variance,
+            bias=None if bias is None else kernel.anchor(bias),
+            scale=scale,
+            eps=options.eps,
+            iterations=options.mean_iterations,
+            stats_grad=options.stats_grad,
+            weight=1.0,
+        )
+        if fused is not None:
+            return kernel.leave(fused.samples), Statistics(fused.mean, fused.variance)
+    if given is None:
+        given, deviation = batch_statistics(y, kernel, options)
+    else:
+        deviation = kernel.deviation(y, given.mean)
+    return rebuild(kernel, deviation, given.variance, bias=bias, scale=scale, options=options), given
 
 
 @full_precision
@@ -197,12 +229,10 @@ def riemannian_batch_norm(
     if options.floor is not None:
         batch = clampm(batch, options.floor)
     y = kernel.enter(batch)
-    if training or running_mean is None:
-        statistics, deviation = batch_statistics(y, kernel, options)
-        if training and running_mean is not None:
-            update_running(kernel, running_mean, running_var, statistics, momentum)
-    else:
-        statistics = running_statistics(kernel, running_mean, running_var, options)
-        deviation = kernel.deviation(y, statistics.mean)
-    out = rebuild(kernel, deviation, statistics.variance, bias=bias, scale=scale, options=options)
+    given = None
+    if running_mean is not None and not training:
+        given = running_statistics(kernel, running_mean, running_var, options)
+    out, statistics = normalize(y, kernel, given, bias=bias, scale=scale, options=options)
+    if training and running_mean is not None:
+        update_running(kernel, running_mean, running_var, statistics, momentum)
     return out.reshape(x.shape)

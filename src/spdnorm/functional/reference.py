@@ -28,7 +28,7 @@ from spdnorm.functional.batch_norm import (
     update_running,
 )
 from spdnorm.functional.kernels import BuresWassersteinKernel, ChartedKernel, NormKernel
-from spdnorm.functional.kernels.bures_wasserstein import fold, scaled_root
+from spdnorm.functional.kernels.bw_steps import fold, scaled_root
 from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, BuresWasserstein, PowerChart, plain_average
 from spdnorm.linalg import (

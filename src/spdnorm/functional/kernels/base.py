@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -11,6 +11,14 @@ from spdnorm.geometry import Average, Metric
 from spdnorm.linalg import eye_like
 
 D = TypeVar("D")
+
+
+class Normalized(NamedTuple):
+    """Normalised samples (N, ..., n, n), still in the kernel's space, and the mean and variance of use."""
+
+    samples: Tensor
+    mean: Tensor
+    variance: Tensor
 
 
 class NormKernel(ABC, Generic[D]):
@@ -60,6 +68,26 @@ class NormKernel(ABC, Generic[D]):
 
         ``factor`` has shape (..., 1, 1), ``bias`` is in the space where statistics are taken.
         """
+
+    def normalize(
+        self,
+        y: Tensor,
+        *,
+        mean: Tensor | None,
+        variance: Tensor | None,
+        bias: Tensor | None,
+        scale: Tensor | None,
+        eps: float,
+        iterations: int | None,
+        stats_grad: bool,
+        weight: float | Tensor,
+    ) -> Normalized | None:
+        """All the steps at once, where a kernel has a faster way to do them; ``None`` where it has not.
+
+        ``mean`` and ``variance`` are those of the batch where they are None, ``bias`` is an anchor, ``weight``
+        multiplies squared lengths.
+        """
+        return None
 
     @abstractmethod
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:

@@ -14,33 +14,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spdnorm.functional.kernels.base import NormKernel
-from spdnorm.functional.kernels.bw_fused import biased, deviation, root_of_congruence, usable
-from spdnorm.geometry import Average, BuresWasserstein
-from spdnorm.linalg import ABS, PSEUDO_INV_SQRT, SQRT, congruence, eye_like, spectrum
-
-
-def fold(w: Tensor) -> Tensor:
-    """|W| of symmetric ``w`` (..., n, n): Log_I . Exp_I, up to the shift by I.
-
-    In eager mode on the CPU a batched Cholesky factorisation tells which matrices are positive definite and are
-    left alone. Where a look at the data is not possible (tracing, vmap) or would make a GPU wait, all of them go
-    through the eigendecomposition, with the same result.
-    """
-    if w.device.type != "cpu" or not usable(w):
-        return spectrum(w).apply(ABS)
-    folded = torch.linalg.cholesky_ex(w.detach()).info != 0
-    if not bool(folded.any()):
-        return w
-    flat, index = w.reshape(-1, *w.shape[-2:]), folded.reshape(-1).nonzero().squeeze(-1)
-    return flat.index_copy(0, index, spectrum(flat[index]).apply(ABS)).reshape(w.shape)
-
-
-def scaled_root(deviation: Tensor, factor: Tensor | None) -> Tensor:
-    """W with W^2 = Exp_I(factor Log_I(Exp_I(2 E))) for deviations E at the identity; W itself is not folded."""
-    identity = eye_like(deviation)
-    root = identity + deviation
-    return root if factor is None else identity + factor * (fold(root) - identity)
+from spdnorm.functional.kernels import bw_fused, bw_steps
+from spdnorm.functional.kernels.base import Normalized, NormKernel
+from spdnorm.geometry import Average, BuresWasserstein, plain_average
+from spdnorm.linalg import PSEUDO_INV_SQRT, SQRT, congruence, eye_like, spectrum
 
 
 class BuresWassersteinKernel(NormKernel[Tensor]):
@@ -56,40 +33,52 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
 
     def __init__(self, metric: BuresWasserstein | None = None, *, roots: tuple[Tensor, Tensor] | None = None) -> None:
         self.metric = metric or BuresWasserstein()
-        self.roots = roots
+        self.outward: Tensor | None
+        self.inward: Tensor | None
+        self.outward, self.inward = roots or (None, None)
 
-    def _inverse(self, like: Tensor) -> Tensor:
-        return eye_like(like) if self.roots is None else self.roots[1]
+    def _inward(self, like: Tensor) -> Tensor:
+        return eye_like(like) if self.inward is None else self.inward
 
     def anchor(self, bias: Tensor) -> Tensor:  # noqa: D102
-        return bias if self.roots is None else congruence(self.roots[1], bias)
+        return bias if self.inward is None else congruence(self.inward, bias)
 
     def mean(self, y: Tensor, average: Average, iterations: int | None) -> Tensor:
         """The fixed point of the paper's Eq. (mean_compute2), from the arithmetic mean."""
-        k = self._inverse(y)
         if iterations is None:
-            return self.metric._mean(y if self.roots is None else congruence(k, y), average, None).mean
-        mean = average(y) if self.roots is None else congruence(k, average(y))
-        for _ in range(iterations):
-            decomposed = spectrum(mean)
-            pulled = average(root_of_congruence(y, decomposed.apply(SQRT) @ k))
-            mean = congruence(decomposed.apply(PSEUDO_INV_SQRT), pulled @ pulled)
-        return mean
+            return self.metric._mean(y if self.inward is None else congruence(self.inward, y), average, None).mean
+        return bw_steps.barycentre(y, self._inward(y), average, iterations)
 
     def deviation(self, y: Tensor, mean: Tensor) -> Tensor:  # noqa: D102
-        return deviation(y, mean, self._inverse(mean))
+        return bw_steps.deviation(y, mean, self._inward(mean))
 
     def squared_norm(self, deviation: Tensor) -> Tensor:  # noqa: D102
         return deviation.square().sum((-2, -1))
 
     def rebuild(self, deviation: Tensor, factor: Tensor | None, bias: Tensor | None) -> Tensor:  # noqa: D102
-        root = scaled_root(deviation, factor)
-        outward = eye_like(root) if self.roots is None else self.roots[0]
-        if bias is not None:
-            return biased(fold(root) - eye_like(root), bias, outward)
-        # Squared at once, a root needs no fold.
-        half = root if self.roots is None else outward @ root
-        return half @ half.mT
+        return bw_steps.rebuild(deviation, factor, bias, self.outward)
+
+    def normalize(
+        self,
+        y: Tensor,
+        *,
+        mean: Tensor | None,
+        variance: Tensor | None,
+        bias: Tensor | None,
+        scale: Tensor | None,
+        eps: float,
+        iterations: int | None,
+        stats_grad: bool,
+        weight: float | Tensor,
+    ) -> Normalized | None:
+        """All the steps as one autograd function, where nothing is traced and theta is a number."""
+        if not bw_steps.usable(y) or isinstance(weight, Tensor):
+            return None
+        if mean is None and iterations != 1:
+            with torch.set_grad_enabled(stats_grad and torch.is_grad_enabled()):
+                mean = self.mean(y, plain_average, iterations)
+        arguments = bw_fused.Arguments(eps=eps, stats_grad=stats_grad, weight=weight)
+        return Normalized(*bw_fused.normalise(arguments, y, self.inward, self.outward, bias, scale, mean, variance))
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:
         """Paper, Eq. (mean_compute1), in the form (1 - t) I + t T about A."""

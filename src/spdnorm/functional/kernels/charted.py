@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
-from spdnorm.functional.kernels.base import D, NormKernel
+from spdnorm.functional.kernels.base import D, Normalized, NormKernel
 from spdnorm.geometry import Average, Chart, PowerChart
 from spdnorm.linalg import symmetrize
 
@@ -44,6 +46,10 @@ class ChartedKernel(NormKernel[D]):
 
     def rebuild(self, deviation: D, factor: Tensor | None, bias: Tensor | None) -> Tensor:  # noqa: D102
         return self.base.rebuild(deviation, factor, bias)
+
+    def normalize(self, y: Tensor, *, weight: float | Tensor, **arguments: Any) -> Normalized | None:
+        """That of the base, in whose space everything but the lengths is."""
+        return self.base.normalize(y, weight=weight * self.scale, **arguments)
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:  # noqa: D102
         return self.base.interpolate(a, b, t)
