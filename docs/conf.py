@@ -79,6 +79,7 @@ html_title = "spdnorm"
 html_static_path = ["_static"]
 html_css_files = ["spdnorm.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,

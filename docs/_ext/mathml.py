@@ -1,9 +1,15 @@
-"""A Sphinx math renderer that writes MathML: pages need neither a network nor JavaScript to show equations."""
+"""A Sphinx math renderer that writes MathML: pages need neither a network nor JavaScript to show equations.
+
+Browsers set them in the reader's own mathematical font; for machines without one STIX travels along, out of matplotlib.
+"""
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
@@ -43,6 +49,16 @@ def visit_block(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def copy_font(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+        target = Path(app.outdir) / "_static" / "fonts"
+        target.mkdir(exist_ok=True)
+        for name in ("STIXGeneral.ttf", "LICENSE_STIX"):
+            shutil.copyfile(fonts / name, target / name)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("build-finished", copy_font)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

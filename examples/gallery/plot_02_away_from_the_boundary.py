@@ -31,19 +31,21 @@ for name, batch in (("before", x), ("after", y)):
     print(f"median condition number {name}: {torch.linalg.cond(batch).median():.3g}")
 
 # %%
-# In the cone
-# -----------
-# The axes are the entries a, b and c of the matrix [[a, b], [b, c]]; the surface is ac = b².
+# A slice of the cone
+# -------------------
+# Up to its size a matrix [[a, b], [b, c]] is a point of the unit disc, (a - c, 2b) / (a + c): the identity is its
+# centre, the circle are the singular matrices, and a radius r is a condition number (1 + r) / (1 - r).
 
-figure = plt.figure(figsize=(9, 4.4), layout="constrained")
-height, turn = np.meshgrid(np.linspace(0, 1, 2), np.linspace(0, 2 * np.pi, 60))
-for position, (batch, title) in enumerate(((x, "before"), (y, "after")), start=1):
-    axis = figure.add_subplot(1, 2, position, projection="3d")
-    top = float((batch[:, 0, 0] + batch[:, 1, 1]).max()) / 2
-    axis.plot_surface(
-        top * height * (1 + np.cos(turn)), top * height * np.sin(turn), top * height * (1 - np.cos(turn)), alpha=0.15
-    )
-    axis.scatter(batch[:, 0, 0], batch[:, 0, 1], batch[:, 1, 1], s=8, color="tab:red", depthshade=False)
-    axis.set(title=title, xlabel="a", ylabel="b", zlabel="c")
-    axis.view_init(elev=25, azim=-60)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+turn = np.linspace(0, 2 * np.pi, 200)
+for axis, batch, title in zip(axes, (x, y), ("before", "after"), strict=True):
+    a, b, c = batch[:, 0, 0], batch[:, 0, 1], batch[:, 1, 1]
+    axis.plot(np.cos(turn), np.sin(turn), color="black", label="singular matrices")
+    for condition in (10, 100):
+        radius = (condition - 1) / (condition + 1)
+        axis.plot(radius * np.cos(turn), radius * np.sin(turn), color="grey", linewidth=0.8, linestyle=":")
+        axis.annotate(f"{condition}", (-0.7 * radius, -0.7 * radius), color="grey", fontsize=8)
+    axis.scatter((a - c) / (a + c), 2 * b / (a + c), s=10, color="tab:red")
+    axis.set(title=title, aspect="equal", xticks=[], yticks=[])
+axes[0].legend(loc="lower left")
 plt.show()

@@ -18,7 +18,7 @@ direction = torch.tensor([[0.3, 0.5, -0.2], [0.5, 0.1, 0.4], [-0.2, 0.4, 0.7]], 
 
 
 def gradient(function, gap: float) -> torch.Tensor:
-    values = torch.tensor([1.0, 1.0 + gap, 3.0], dtype=torch.float64)
+    values = torch.tensor([2.0, 2.0 + gap, 3.0], dtype=torch.float64)
     x = ((vectors * values) @ vectors.T).requires_grad_()
     (function(0.5 * (x + x.T)) * direction).sum().backward()
     return x.grad
@@ -26,7 +26,7 @@ def gradient(function, gap: float) -> torch.Tensor:
 
 def exact(gap: float) -> torch.Tensor:
     """By divided differences: log1p(gap) / gap for the near pair."""
-    values = np.array([1.0, 1.0 + gap, 3.0])
+    values = np.array([2.0, 2.0 + gap, 3.0])
     quotient = np.diag(1 / values)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         ratio = values[j] / values[i] - 1

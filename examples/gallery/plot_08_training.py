@@ -15,7 +15,7 @@ from spdnorm.models import SPDNet
 
 torch.set_num_threads(1)
 data = make_spd_classes(
-    n_samples=400, n_features=12, n_classes=3, condition_number=1e4, separation=0.25, spread=0.5, metric="bwm"
+    n_samples=400, n_features=12, n_classes=3, condition_number=1e4, separation=0.6, spread=0.5, metric="bwm"
 )
 train, test = data.where(split="train"), data.where(split="test")
 x, y = (t.to(torch.float64) if t.is_floating_point() else t for t in train.tensors())
