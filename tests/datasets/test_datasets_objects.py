@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -60,6 +61,10 @@ def test_wrong_selections_are_named():
     data = signals()
     with pytest.raises(KeyError, match=r"no metadata column 'sesion'; it has \['split', 'subject'\]"):
         data.where(sesion=1)
+    with pytest.raises(ValueError, match=r"made: no sample has subject \[4\]; there are \[1, 2, 3\]"):
+        data.where(subject=[1, 4])
+    with pytest.raises(ValueError, match=r"no sample has split \['valid'\]; there are \['test', 'train'\]"):
+        data.where(split="valid")
     with pytest.raises(CorruptDataError, match=r"select\(which\) has shape \(2,\)"):
         data.select(np.array([True, False]))
     with pytest.raises(TypeError, match="boolean mask or integer indices"):
@@ -70,6 +75,16 @@ def test_tensors_take_torchs_default_precision():
     x, y = signals().tensors()
     assert (x.dtype, y.dtype) == (torch.get_default_dtype(), torch.int64)
     assert signals().tensors(dtype=torch.float64)[0].dtype is torch.float64
+
+
+def test_tensors_of_a_read_only_memory_map_may_be_written(tmp_path):
+    np.save(tmp_path / "x.npy", signals().x)
+    mapped = signals(x=np.load(tmp_path / "x.npy", mmap_mode="r"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x, _ = mapped.tensors(dtype=torch.float64)
+    x.zero_()
+    np.testing.assert_array_equal(mapped.x, signals().x)
 
 
 def test_to_spd_carries_names_and_regularisation():

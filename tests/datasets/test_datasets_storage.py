@@ -185,9 +185,17 @@ def test_good_archives_are_unpacked_each_to_its_folder(tmp_path):
     expected = [tmp_path / "a" / "folder" / "one.npy", tmp_path / "b" / "other" / "two.NPY"]
     assert unpacked_files(tmp_path, ".npy") == expected
     assert [path.read_text() for path in expected] == ["data", "data"]
-    # What is there is not unpacked again, and needs no archive.
+    # What is there is not unpacked again, and needs no archive; an archive that came later, or was not reached, is.
     (tmp_path / "a.zip").unlink()
     assert unpacked_files(tmp_path, ".npy") == expected
+    make_tar(tmp_path / "c.tar", tarfile.TarInfo("three.npy"))
+    assert unpacked_files(tmp_path, ".npy") == [*expected, tmp_path / "c" / "three.npy"]
+    # Files that were placed by hand stand for their archive.
+    by_hand = tmp_path / "placed" / "files" / "x.npy"
+    by_hand.parent.mkdir(parents=True)
+    by_hand.write_text("")
+    make_tar(tmp_path / "placed" / "release.tar", tarfile.TarInfo("x.npy"))
+    assert unpacked_files(tmp_path / "placed", ".npy") == [by_hand]
     with pytest.raises(StorageError, match=r"b\.tar\.gz unpacks to .*b, which exists"):
         extract(tmp_path / "b.tar.gz", tmp_path / "b")
 

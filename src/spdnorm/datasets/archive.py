@@ -28,16 +28,16 @@ def unpacked_files(folder: Path, suffix: str) -> list[Path]:
     is hidden, is no part of the data, and goes when the next one starts.
     """
     found = files_below(folder, suffix)
-    if found:
-        return found
-    archives = sorted(path for path in folder.iterdir() if path.name.lower().endswith(_SUFFIXES))
-    if archives:
-        with storage_errors(folder), locked(folder):
-            found = files_below(folder, suffix)  # another process may have unpacked them meanwhile
-            if not found:
-                for archive in archives:
-                    extract(archive, folder / _stem(archive.name))
-                found = files_below(folder, suffix)
+    archives = sorted(p for p in folder.iterdir() if p.name.lower().endswith(_SUFFIXES) and not p.name.startswith("."))
+    targets = {archive: folder / _stem(archive.name) for archive in archives}
+    # Files beside archives of which none has its folder were put there by hand; where one has, others may be waiting.
+    if archives and (not found or any(target.exists() for target in targets.values())):
+        for archive, target in targets.items():
+            if not target.exists():
+                with storage_errors(folder), locked(folder):
+                    if not target.exists():  # another process may have unpacked it meanwhile
+                        extract(archive, target)
+        found = files_below(folder, suffix)
     if not found:
         raise MissingDataError(f"{folder} holds neither {suffix} files nor an archive of them")
     return found

@@ -98,7 +98,11 @@ class Dataset:
         mask = np.ones(len(self), dtype=bool)
         for name, wanted in conditions.items():
             values = np.asarray([wanted] if np.isscalar(wanted) else list(wanted))
-            mask &= np.isin(self.column(name), values)
+            column = self.column(name)
+            if not np.isin(values, column).all():
+                absent = values[~np.isin(values, column)].tolist()
+                raise ValueError(f"{self.name}: no sample has {name} {absent}; there are {np.unique(column).tolist()}")
+            mask &= np.isin(column, values)
         return self.select(mask)
 
     def split_by(self, column: str) -> dict[Any, Self]:
@@ -113,7 +117,9 @@ class Dataset:
         import torch
 
         dtype = dtype or torch.get_default_dtype()
-        x = torch.as_tensor(np.ascontiguousarray(self.x)).to(device=device, dtype=dtype)
+        # A read-only memory map is copied: torch has no tensors that may not be written.
+        values = np.require(self.x, requirements=("C", "W"))
+        x = torch.as_tensor(values).to(device=device, dtype=dtype)
         return x, torch.as_tensor(self.y, dtype=torch.int64, device=device)
 
 
