@@ -68,11 +68,12 @@ def two_point_mean(x, y, omega):
 
 def gbwbn(
     xs, running_mean, running_var, *, m, g, s, theta, training, momentum, eps, iterations,
-    about_identity=False, raw_target=False,
+    about_identity=False, raw_target=False, least=None,
 ):  # fmt: skip
     """Alg. 1. Returns the normalised batch and the new running statistics.
 
-    As the released script has it: the variance ``about_identity``; the last transport to the ``raw_target`` G.
+    As the released script has it: the variance ``about_identity``; the last transport to the ``raw_target`` G. To the
+    list ``least`` goes the least eigenvalue of I + S/2 for every Exp_I(S): negative where the composition folds.
     """
     identity = np.eye(len(m))
     m_root, m_inverse = _power(m, 0.5), _power(m, -0.5)
@@ -86,8 +87,12 @@ def gbwbn(
         running_var = (1 - momentum) * running_var + momentum * var
     out = []
     for x in hats:
-        centred = exp(identity, transport_to_identity(mean, log(mean, x)))
-        scaled = exp(identity, s / np.sqrt(var + eps) * log(identity, centred))
+        step = transport_to_identity(mean, log(mean, x))
+        centred = exp(identity, step)
+        stretch = s / np.sqrt(var + eps) * log(identity, centred)
+        scaled = exp(identity, stretch)
+        if least is not None:
+            least += [np.linalg.eigvalsh(identity + half / 2).min() for half in (step, stretch)]
         biased = exp(g_hat, transport_from_identity(g if raw_target else g_hat, log(identity, scaled)))
         out.append(_power(m_root @ biased @ m_root, 1 / theta))
     return np.array(out), running_mean, running_var
