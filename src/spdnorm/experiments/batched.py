@@ -20,6 +20,7 @@ from .building import PRECISIONS
 from .checkpoint import load_checkpoint, save_checkpoint
 from .config import RunConfig, canonical
 from .data import TaskData, load_task
+from .distributed import make_fabric
 from .errors import ExperimentError
 from .execution import Execution
 from .files import write_json
@@ -94,7 +95,7 @@ def run_batch(batch: Sequence[RunConfig], *, store: Store, execution: Execution 
         for config in batch:
             stack.enter_context(store.run(config).locked(timeout=execution.lock_timeout))
         stack.enter_context(rng.deterministic(threads=execution.threads))
-        fabric = Fabric(accelerator=execution.accelerator, devices=1)
+        fabric = make_fabric(replace(execution, devices=1), precision="true")
         trainer = _make(batch, execution, fabric)
         for config in batch:
             store.prepare(config)

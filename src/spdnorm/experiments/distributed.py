@@ -1,11 +1,31 @@
-"""One network over several processes."""
+"""Devices, and one network over several processes."""
 
 from __future__ import annotations
 
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 
-__all__ = ["synchronized"]
+from .errors import ConfigError
+from .execution import Execution
+
+__all__ = ["make_fabric", "synchronized"]
+
+
+def make_fabric(execution: Execution, *, precision: str) -> Fabric:
+    """Return Lightning Fabric on the devices asked for, launched where they are several; ``precision`` as its own."""
+    try:
+        fabric = Fabric(
+            accelerator=execution.accelerator,
+            devices=execution.devices,
+            strategy=execution.strategy,
+            precision="32-true" if precision == "true" else precision,  # type: ignore[arg-type]
+        )
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(f"accelerator {execution.accelerator!r}: {error}") from None
+    if execution.devices > 1:
+        fabric.launch()
+    return fabric
 
 
 def synchronized(model: nn.Module) -> nn.Module:

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
+from .errors import ConfigError
+
 __all__ = ["Execution"]
 
 
@@ -50,9 +52,9 @@ class Execution:
 
     def __post_init__(self) -> None:
         if self.devices < 1 or self.threads < 1 or self.checkpoint_every < 1:
-            raise ValueError("devices, threads and checkpoint_every must be at least 1")
+            raise ConfigError("devices, threads and checkpoint_every must be at least 1")
         if self.devices > 1 and "WORLD_SIZE" not in os.environ:
-            raise ValueError(
+            raise ConfigError(
                 f"devices={self.devices} needs a launcher: torchrun --nproc-per-node {self.devices} "
-                "-m spdnorm.cli train ..., or fabric run"
+                "-m spdnorm train ..., or fabric run"
             )

@@ -30,6 +30,8 @@ __all__ = ["Failure", "default_jobs", "run_grid"]
 
 #: A worker that was given up for dead may still hold a run's lock for a while; the next one waits so long.
 TAKEOVER_SECONDS = 600.0
+#: To find a scheduler.
+CONNECT_SECONDS = 30
 #: Networks in one batched program.
 MOST_TOGETHER = 16
 
@@ -138,7 +140,7 @@ def _engine(*, jobs: int, scheduler: str | None, threads: int) -> Iterator[None]
     if scheduler is not None:
         distributed = require("distributed", extra="experiments", purpose="a grid on a Dask cluster")
         try:
-            client = distributed.Client(scheduler, timeout="30s")
+            client = distributed.Client(scheduler, timeout=CONNECT_SECONDS)
         except (OSError, ValueError) as error:
             raise ExperimentError(
                 f"no Dask scheduler answers at {scheduler} ({error}); start one: dask scheduler"

@@ -16,7 +16,7 @@ from .building import PRECISIONS, make_model
 from .checkpoint import load_checkpoint, save_checkpoint
 from .config import RunConfig
 from .data import TaskData, load_task
-from .distributed import synchronized
+from .distributed import make_fabric, synchronized
 from .errors import CheckpointError
 from .execution import Execution
 from .files import write_json, write_text
@@ -69,14 +69,7 @@ def run(
     if folder.done:
         return folder.result()
     with _PROCESS, rng.deterministic(threads=execution.threads):
-        fabric = Fabric(
-            accelerator=execution.accelerator,
-            devices=execution.devices,
-            strategy=execution.strategy,
-            precision="32-true" if config.train.precision == "true" else config.train.precision,
-        )
-        if execution.devices > 1:
-            fabric.launch()
+        fabric = make_fabric(execution, precision=config.train.precision)
         if fabric.global_rank > 0:
             _train(config, folder=folder, fabric=fabric, execution=execution, on_epoch=None, logs=())
             return {}

@@ -24,7 +24,7 @@ def show_table(table: Table) -> None:
     console = Console()
     if not console.is_terminal:
         # A file or a pipe has no width: the table takes what it needs.
-        console = Console(width=220)
+        console = Console(width=max(80, Console(width=1000).measure(shown).maximum))
     console.print(shown)
     for line in facts(table):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

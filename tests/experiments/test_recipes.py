@@ -1,0 +1,148 @@
+"""The tables as data: held against the paper's own text where it is at hand, and complete by themselves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spdnorm import datasets, models, optim
+from spdnorm.experiments import ConfigError, Recipe, RunConfig, load_recipe, recipe_names
+from spdnorm.experiments.recipe import Row
+
+#: Tables of the paper; `demo` is ours.
+TABLES = [name for name in recipe_names() if name != "demo"]
+NORMS = {"none", "spd", "spdm", "manifold", "lie", "gbw", "bw"}
+
+
+def configs(recipe: Recipe, **options: object) -> list[RunConfig]:
+    return [entry.config for entry in recipe.entries(**options)]  # type: ignore[arg-type]
+
+
+def paper_table(source: str) -> str:
+    """The body of a table of the paper by its label, from the paper's source beside the real data."""
+    paper = Path(__file__).parents[3] / "shared" / "paper.tex"
+    if not paper.is_file():
+        pytest.skip(f"the paper's source is not at {paper}")
+    tables = re.findall(r"\\begin\{table\*?\}(.*?)\\end\{table\*?\}", paper.read_text(), re.DOTALL)
+    (found,) = (table for table in tables if rf"\label{{{source}}}" in table)
+    return found[found.index(r"\midrule") :] if r"\midrule" in found else found
+
+
+def pairs(text: str) -> list[tuple[float, float]]:
+    # One number is typeset as \textbf{69.10 $\pm$ 0.8}3.
+    text = text.replace("0.8}3", "0.83}")
+    return sorted((float(a), float(b)) for a, b in re.findall(r"([\d.]+)\s*\$\\pm\$\s*([\d.]+)", text))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_published_numbers_are_the_papers(name: str) -> None:
+    recipe = load_recipe(name)
+    text = paper_table(recipe.source)
+    if recipe.layout == "conditions":
+        counts = re.findall(r"([\d,]+)\s*\([\d.]+\\%\)", text)
+        ours = [n for row in recipe.rows for by in row.paper_counts.values() for triple in by.values() for n in triple]
+        assert sorted(ours) == sorted(int(count.replace(",", "")) for count in counts)
+        return
+    assert sorted(tuple(pair) for row in recipe.rows for pair in row.paper.values()) == pairs(text)
+    seconds = sorted(value for row in recipe.rows for value in row.paper_seconds.values())
+    if seconds:
+        after = re.findall(r"\$\\pm\$\s*[\d.]+\}?\s*&\s*(?:\\textbf\{)?([\d.]+)\}?\s*(?:&|\\\\)", text)
+        assert seconds == sorted(map(float, after))
+
+
+def test_every_table_of_the_paper_is_there() -> None:
+    assert set(TABLES) == {
+        "mamem_acc",
+        "combined_acc",
+        "lambda_comparison",
+        "combined_lambda_eigenvalue",
+        "ntu_bimap_acc",
+        "bwm_comparison",
+        "ntu_theta_acc",
+    }
+    # As the paper's source calls two of them.
+    assert load_recipe("tab:bwm_comparison") == load_recipe("bwm_comparison")
+    assert len(load_recipe("mamem_acc").rows) == 13
+    assert [row.key for row in load_recipe("combined_acc").rows] == [
+        "rresnet",
+        "spdbn",
+        "spdmbn",
+        "manifoldnorm",
+        "liebn",
+        "gbwbn",
+        "gbwbn-0.5",
+    ]
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_run_names_what_exists(name: str) -> None:
+    recipe = load_recipe(name)
+    columns = tuple(column.key for column in recipe.columns)
+    for config in [*configs(recipe, columns=columns), *configs(recipe, quick=True)]:
+        datasets.info(config.data.name)
+        assert config.model.name in models.names()
+        assert config.model.norm in NORMS
+        assert config.optim.name in optim.names()
+
+
+def test_hyper_parameters_are_the_papers() -> None:
+    spd_rows = ("spdnet", "spdbn", "spdmbn", "manifoldnorm", "liebn", "gbwbn")
+    for config in configs(load_recipe("mamem_acc"), rows=spd_rows) + configs(load_recipe("lambda_comparison")):
+        assert (config.optim.lr, config.train.epochs, config.train.batch_size) == (2.5e-3, 200, 30)
+        # Sessions 1-3, 4 and 5 are the data set's own column.
+        assert config.data.split.by == "column"
+    for name in ("combined_acc", "ntu_bimap_acc", "bwm_comparison", "ntu_theta_acc"):
+        for config in configs(load_recipe(name), columns=("hdm05", "ntu")):
+            expected = (2.5e-3, 200, 30) if config.data.name == "hdm05" else (1e-2, 100, 256)
+            assert (config.optim.lr, config.train.epochs, config.train.batch_size) == expected
+            assert config.data.split.by == "half"
+            assert config.model.options["hidden"] in ([30], [])
+        folds = {config.data.split.fold for config in configs(load_recipe(name), columns=("hdm05",))}
+        assert folds == set(range(10))
+    lambdas = [c.model.options.get("epsilon", 1e-5) for c in configs(load_recipe("lambda_comparison"), replicates=1)]
+    assert sorted(set(lambdas)) == [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2]
+
+
+def test_the_common_cell_of_two_tables_is_one_run() -> None:
+    found = [
+        {config.hash for config in configs(load_recipe(name), rows=(row,), columns=(column,))}
+        for name, row, column in (("mamem_acc", "gbwbn", "mamem"), ("lambda_comparison", "1e-5", "gbwbn"))
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_split_is_the_same_for_every_method(name: str) -> None:
+    seen: dict[tuple[str, int, int], set[str]] = {}
+    for entry in load_recipe(name).entries():
+        where = (entry.config.data.name, entry.replicate, entry.member)
+        seen.setdefault(where, set()).add(entry.config.data.split.model_dump_json())
+    assert all(len(splits) == 1 for splits in seen.values())
+
+
+def test_later_parts_of_a_recipe_win() -> None:
+    tree = load_recipe("demo").model_dump(mode="json")
+    tree["columns"] = [{"key": "c", "label": "c", "set": {"train": {"epochs": 7, "batch_size": 11}}}]
+    tree["rows"] = [Row(key="r", label="r", set={"train": {"epochs": 8}}).model_dump(mode="json")]
+    tree["quick"] = {"set": {"optim": {"lr": 0.5}}}
+    recipe = Recipe.model_validate(tree)
+    (config, *_) = configs(recipe)
+    assert (config.train.epochs, config.train.batch_size, config.optim.lr) == (8, 11, 0.01)
+    (config, *_) = configs(recipe, quick=True, overrides={"train.epochs": 9})
+    assert (config.train.epochs, config.optim.lr) == (9, 0.5)
+
+
+def test_a_file_of_ones_own_is_a_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('include = ["demo"]\nname = "mine"\ntitle = "Mine"\n[base.train]\nepochs = 2\n')
+    assert {config.train.epochs for config in configs(load_recipe(str(path)))} == {2}
+    path.write_text('include = ["demo"]\nname = "mine"\ntitel = "Mine"\n')
+    with pytest.raises(ConfigError, match=r"titel: Extra inputs"):
+        load_recipe(str(path))
+    path.write_text("name = ")
+    with pytest.raises(ConfigError, match=r"mine\.toml"):
+        load_recipe(str(path))
+    with pytest.raises(ConfigError, match="there are bwm_comparison, combined_acc"):
+        load_recipe("combined")
