@@ -139,7 +139,7 @@ class Power(SpectralFunction):
         return x**self.exponent
 
     def taylor(self, x: Tensor, order: int) -> Tensor:  # noqa: D102
-        binomial = math.prod((self.exponent - i) / (i + 1) for i in range(order))
+        binomial = math.prod([(self.exponent - i) / (i + 1) for i in range(order)])
         return binomial * x.clamp_min(0) ** (self.exponent - order)
 
     def first(self, a: Tensor, b: Tensor, floor: Tensor) -> Tensor:  # noqa: D102
