@@ -302,6 +302,15 @@ def test_cmu_mocap_from_asf_amc(tmp_path):
     skeleton = read_asf(raw / "02.asf")
     positions = joint_positions(skeleton, read_amc(raw / "02_01.amc", skeleton)).reshape(1000, 93)[::4]
     np.testing.assert_allclose(data.x[1], np.cov(positions[120:240].T), rtol=1e-4, atol=1e-3)
+    index.write_text("recording,class,description,rate\n02_01,walk,,60\n02_02,run,,\n")
+    info("cmu-mocap").prepare(tmp_path, progress=False)
+    slower = load("cmu-mocap", tmp_path)
+    assert slower.y.tolist() == [1, 1, 1, 1, 0]  # 500 frames at 30 a second
+    positions = joint_positions(skeleton, read_amc(raw / "02_01.amc", skeleton)).reshape(1000, 93)[::2]
+    np.testing.assert_allclose(slower.x[3], np.cov(positions[360:480].T), rtol=1e-4, atol=1e-3)
+    index.write_text("recording,class,description,rate\n02_01,walk,,50\n")
+    with pytest.raises(CorruptDataError, match=r"index\.csv, line 2: rate '50' is no multiple of 30"):
+        info("cmu-mocap").prepare(tmp_path)
     index.write_text("recording,class,description\n02_07,walk,\n")
     with pytest.raises(MissingDataError, match=r"names 02_07, and 02_07\.amc is not below"):
         info("cmu-mocap").prepare(tmp_path)

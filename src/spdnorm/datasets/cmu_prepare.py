@@ -20,7 +20,7 @@ from .triangles import to_upper_triangle
 
 __all__ = ["prepare_cmu_mocap", "windows"]
 
-#: The database records at 120 frames a second (a few recordings at 60); windows are taken at 30.
+#: Frames a second of most recordings; a few have 60, which their files do not say. Windows are taken at 30.
 SOURCE_RATE = 120
 WINDOW_RATE = 30
 WINDOW_SECONDS = 4
@@ -34,8 +34,8 @@ def prepare_cmu_mocap(root: Path, *, progress: bool = True) -> Path:
     """Write ``cmu_mocap/cov_from_asf.npz`` from the ASF/AMC files (or their archive) in ``cmu_mocap``.
 
     ``cmu_mocap/index.csv`` says which recordings to take: a header ``recording,class,description`` and a line such as
-    ``02_01,walk,walk`` for each. Recording ``02_01`` is the file ``02_01.amc`` with the skeleton ``02.asf``, wherever
-    below the folder. One recording is held at a time.
+    ``02_01,walk,walk`` for each; a fourth column ``rate`` may name frames a second other than 120. Recording ``02_01``
+    is the file ``02_01.amc`` with the skeleton ``02.asf``, wherever below the folder. One recording is held at a time.
     """
     folder = root / "cmu_mocap"
     index = folder / "index.csv"
@@ -64,7 +64,7 @@ def prepare_cmu_mocap(root: Path, *, progress: bool = True) -> Path:
             raise CorruptDataError(
                 f"{files[f'{person}.asf'.lower()]} has {positions.shape[1]} joints, expected {N_JOINTS}"
             )
-        cut = windows(positions.reshape(len(positions), -1)[:: SOURCE_RATE // WINDOW_RATE])
+        cut = windows(positions.reshape(len(positions), -1)[:: int(row["rate"]) // WINDOW_RATE])
         triangles.append(to_upper_triangle(covariance(cut)))
         y.extend([class_names.index(row["class"])] * len(cut))
         subject.extend([int(person)] * len(cut))
@@ -95,11 +95,14 @@ def windows(frames: np.ndarray, *, length: int = WINDOW_RATE * WINDOW_SECONDS) -
 def _read_index(path: Path) -> Iterator[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as stream:
         reader = csv.DictReader(stream)
-        if tuple(reader.fieldnames or ()) != _COLUMNS:
-            raise CorruptDataError(f"{path}: the first line must be {','.join(_COLUMNS)}")
+        if tuple(reader.fieldnames or ()) not in (_COLUMNS, (*_COLUMNS, "rate")):
+            raise CorruptDataError(f"{path}: the first line must be {','.join(_COLUMNS)}, or that and rate")
         for row in reader:
             if not _NAME.fullmatch(row["recording"] or "") or not row["class"]:
                 raise CorruptDataError(
                     f"{path}, line {reader.line_num}: expected a recording such as 02_01 and a class"
                 )
-            yield {**row, "description": row["description"] or row["class"]}
+            rate = row.get("rate") or str(SOURCE_RATE)
+            if not rate.isdigit() or int(rate) == 0 or int(rate) % WINDOW_RATE:
+                raise CorruptDataError(f"{path}, line {reader.line_num}: rate {rate!r} is no multiple of {WINDOW_RATE}")
+            yield {**row, "description": row["description"] or row["class"], "rate": rate}
