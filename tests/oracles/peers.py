@@ -143,7 +143,6 @@ def _scipy_operators(name: str) -> dict[str, Operator]:
                 lambda x, y: np.sqrt(np.trace(x) + np.trace(y) - 2 * np.trace(sqrtm(x @ y))), p.x, p.y
             ),
             "log": lambda p: real(lambda x, y: sqrtm(x @ y) + sqrtm(x @ y).T - 2 * x, p.x, p.y),
-            "transport": lambda p: bures_wasserstein_transport(p.x.numpy(), p.y.numpy(), p.u.numpy()),
         }
     return {}
 
