@@ -21,6 +21,7 @@ def load(name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise SystemExit(f"no table {name!r}: choose from {', '.join(available())}")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
