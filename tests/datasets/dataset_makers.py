@@ -92,3 +92,20 @@ def write_amc(path: Path, rng: np.random.Generator, frames: int) -> dict[str, np
 def random_spd(rng: np.random.Generator, n: int) -> np.ndarray:
     a = rng.normal(size=(n, 2 * n))
     return a @ a.T / n
+
+
+def write_epochs_file(folder: Path, **changes) -> Path:
+    """Write six samples in the layout of the SSVEP exoskeleton set."""
+    fields = {
+        "x": np.zeros((6, 2, 10), "float32"),
+        "y": np.arange(6) % 2,
+        "subject": np.ones(6, int),
+        "session": np.zeros(6, int),
+        "session_names": np.array(["a"]),
+        "ch_names": np.array(["Oz", "O1"]),
+        "class_names": np.array(["rest", "13Hz"]),
+        "sfreq": 256.0,
+    }
+    folder.mkdir(exist_ok=True)
+    np.savez(folder / "epochs.npz", **(fields | changes))
+    return folder / "epochs.npz"

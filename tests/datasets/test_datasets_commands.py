@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_makers import GIVE_UP_RIGHTS
+from dataset_makers import GIVE_UP_RIGHTS, write_epochs_file
 
 from spdnorm.cli import main
 from spdnorm.datasets import DatasetInfo, RemoteFile, registry
@@ -115,23 +115,8 @@ def test_errors_are_one_line_and_a_status(tmp_path, call, arguments, message):
     assert "Traceback" not in done.stderr
 
 
-def write_epochs(folder: Path, **changes) -> Path:
-    fields = {
-        "x": np.zeros((6, 2, 10), "float32"),
-        "y": np.arange(6) % 2,
-        "subject": np.ones(6, int),
-        "session": np.zeros(6, int),
-        "session_names": np.array(["a"]),
-        "ch_names": np.array(["Oz", "O1"]),
-        "class_names": np.array(["rest", "13Hz"]),
-        "sfreq": 256.0,
-    }
-    np.savez(folder / "epochs.npz", **(fields | changes))
-    return folder / "epochs.npz"
-
-
 def truncated(folder: Path) -> None:
-    os.truncate(write_epochs(folder), 1000)
+    os.truncate(write_epochs_file(folder), 1000)
 
 
 EXOSKELETON = "ssvep-exoskeleton", "ssvep_exoskeleton"
@@ -146,15 +131,19 @@ EXOSKELETON = "ssvep-exoskeleton", "ssvep_exoskeleton"
         (EXOSKELETON, lambda folder: np.savez(folder / "epochs.npz", x=0), r"epochs\.npz lacks the arrays"),
         (
             EXOSKELETON,
-            lambda folder: write_epochs(folder, x=np.zeros((6, 3, 10))),
+            lambda folder: write_epochs_file(folder, x=np.zeros((6, 3, 10))),
             r"epochs\.npz: x has shape \(6, 3, 10\)",
         ),
         (
             EXOSKELETON,
-            lambda folder: write_epochs(folder, y=np.full(6, 2)),
+            lambda folder: write_epochs_file(folder, y=np.full(6, 2)),
             "labels out of range: sample 0 has label 2",
         ),
-        (EXOSKELETON, lambda folder: write_epochs(folder, x=np.full((6, 2, 10), np.nan)), r"x: 120 non-finite values"),
+        (
+            EXOSKELETON,
+            lambda folder: write_epochs_file(folder, x=np.full((6, 2, 10), np.nan)),
+            r"x: 120 non-finite values",
+        ),
         (("ntu", "ntu"), lambda folder: (folder / "odd.skeleton").write_text(""), "holds no conversion; run"),
     ],
 )

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 import requests
+from dataset_makers import write_epochs_file
 from moabb.datasets.download import DatasetDownloadError
 from moabb.datasets.fake import FakeDataset
 from moabb.paradigms import MotorImagery
@@ -42,22 +43,6 @@ def test_the_exoskeleton_set(data_dir):
         assert power[data.y == k, peak].mean() > 1.5 * power[data.y == 0, peak].mean()
 
 
-def write(path, **changes):
-    n = 6
-    fields = {
-        "x": np.zeros((n, 2, 10), "float32"),
-        "y": np.arange(n) % 2,
-        "subject": np.ones(n, int),
-        "session": np.zeros(n, int),
-        "session_names": np.array(["a"]),
-        "ch_names": np.array(["Oz", "O1"]),
-        "class_names": np.array(["rest", "13Hz"]),
-        "sfreq": 256.0,
-    }
-    path.parent.mkdir(exist_ok=True)
-    np.savez(path, **(fields | changes))
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -69,7 +54,7 @@ def write(path, **changes):
     ],
 )
 def test_damaged_epochs_are_named(tmp_path, changes, message):
-    write(tmp_path / "ssvep_exoskeleton" / "epochs.npz", **changes)
+    write_epochs_file(tmp_path / "ssvep_exoskeleton", **changes)
     with pytest.raises(CorruptDataError, match=message):
         load("ssvep-exoskeleton", tmp_path)
 
@@ -77,7 +62,7 @@ def test_damaged_epochs_are_named(tmp_path, changes, message):
 def test_made_epochs_load_and_missing_ones_say_what_to_do(tmp_path):
     with pytest.raises(MissingDataError, match="prepare ssvep-exoskeleton"):
         load("ssvep-exoskeleton", tmp_path)
-    write(tmp_path / "ssvep_exoskeleton" / "epochs.npz")
+    write_epochs_file(tmp_path / "ssvep_exoskeleton")
     assert load("ssvep-exoskeleton", tmp_path).column("recording").tolist() == ["a"] * 6
 
 

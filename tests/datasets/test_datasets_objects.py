@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,6 +158,8 @@ def test_the_registry_lists_its_names_on_a_miss():
     entry = datasets.info("spd-simulated")
     with pytest.raises(ValueError, match="registered already"):
         register(entry)
+    with pytest.raises(ValueError, match=r"name='My_Set': register it as 'my-set'"):
+        register(replace(entry, name="My_Set"))
 
 
 @pytest.mark.parametrize("name", datasets.names())

@@ -148,7 +148,7 @@ def load_hdm05_11class(root: Path, *, dtype: str | np.dtype = "float32") -> Sign
     )
 
 
-def prepare_hdm05(root: Path, *, progress: bool = True) -> Path:
+def prepare_hdm05(root: Path) -> Path:
     """Unpack the archive that was placed in ``hdm05``."""
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
     unpacked_files(folder, ".npy")

@@ -102,6 +102,7 @@ def from_recordings(
     subjects: Iterable[int] | None = None,
     electrodes: Mapping[str, str] = ELECTRODES,
     dtype: str | np.dtype = "float64",
+    progress: bool = False,
 ) -> SignalDataset:
     """Run the protocol over a MOABB data set object shaped as ``MAMEM2``: one session, five runs a subject.
 
@@ -110,7 +111,8 @@ def from_recordings(
     """
     chosen = list(dataset.subject_list) if subjects is None else [int(subject) for subject in subjects]
     signals, labels, columns = [], [], []
-    for subject in chosen:
+    tqdm = require("tqdm", extra="data", purpose="the progress bar")
+    for subject in tqdm.tqdm(chosen, unit="subject", disable=None if progress else True):
         # One subject at a time: all of them are 8 GB of samples.
         (sessions,) = dataset.get_data([subject]).values()
         runs = [raw for _, session in sorted(sessions.items()) for _, raw in sorted(session.items())]
@@ -146,7 +148,7 @@ def prepare_mamem_raw(root: Path, *, progress: bool = True) -> Path:
     """Download all recordings through MOABB (about 5 GB) and write their segments."""
     datasets = require("moabb.datasets", extra="eeg", purpose=INFO.title)
     with download_folder(root / "moabb"):
-        result = from_recordings(datasets.MAMEM2())
+        result = from_recordings(datasets.MAMEM2(), progress=progress)
     return write_segments(result, root / INFO.folder / _PREPARED)
 
 

@@ -92,8 +92,14 @@ def _known() -> dict[str, DatasetInfo]:
     return _REGISTRY
 
 
+def _key(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
 def register(entry: DatasetInfo) -> DatasetInfo:
-    """Add a data set; names are unique."""
+    """Add a data set; names are unique, in lower case and with hyphens, as :func:`info` looks them up."""
+    if entry.name != _key(entry.name):
+        raise ValueError(f"name={entry.name!r}: register it as {_key(entry.name)!r} (lower case, hyphens)")
     if entry.name in _REGISTRY:
         raise ValueError(f"a data set named {entry.name!r} is registered already")
     _REGISTRY[entry.name] = entry
@@ -111,7 +117,7 @@ def info(name: str) -> DatasetInfo:
         from .moabb import moabb_info
 
         return moabb_info(name.partition(":")[2])
-    key = name.lower().replace("_", "-")
+    key = _key(name)
     if key not in _known():
         close = get_close_matches(key, _REGISTRY, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""

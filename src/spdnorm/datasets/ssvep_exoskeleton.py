@@ -69,7 +69,7 @@ def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> 
     )
 
 
-def prepare_ssvep_exoskeleton(root: Path, *, progress: bool = True) -> Path:
+def prepare_ssvep_exoskeleton(root: Path) -> Path:
     """Download the recordings through MOABB (its ``Kalunga2016``) and write 5 s of each trial from its cue."""
     datasets = require("moabb.datasets", extra="eeg", purpose=INFO.title)
     with download_folder(root / "moabb"):
