@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 import venv
@@ -28,6 +29,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
     The dependencies are those of the running interpreter, borrowed by links: nothing is downloaded.
     """
 
+    @functools.cache
     def make(kind: str) -> Environment:
         folder = tmp_path_factory.mktemp(kind)
         venv.create(folder / "venv", with_pip=False)

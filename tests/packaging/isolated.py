@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command: object, cwd: Path, fails: bool = False) -> str:
-    """Standard output of a command that must succeed, or the standard error of one that must fail."""
+    """Standard output of a command that must succeed, or both outputs of one that must fail."""
     done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, timeout=500)
     assert (done.returncode != 0) == fails, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stderr if fails else done.stdout
+    return done.stdout + done.stderr if fails else done.stdout
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,58 @@ def test_without_extras(environment: Callable[[str], Environment]) -> None:
     refused = python("-m", "spdnorm", "data", "list", fails=True)
     assert "pip install 'spdnorm[experiments]'" in refused
     assert "Traceback" not in refused
+
+
+THIRD_PARTY = """
+import torch
+from spdnorm.geometry import Chart, Euclidean, Metric, Pullback
+from spdnorm.linalg import SQRT, Power, derivative, powm, sqrtm
+from spdnorm.testing import MetricLaws
+
+
+class Root(Chart):
+    def forward(self, x): return sqrtm(x)
+    def inverse(self, y): return powm(y, 2)
+    def push(self, x, u): return derivative(x, SQRT, u)
+    def pull(self, y, v): return derivative(y, Power(2.0), v)
+
+
+class RootEuclidean(Pullback):
+    allows_singular = True
+
+    def __init__(self):
+        super().__init__(Euclidean(), Root())
+
+
+class TestRootEuclidean(MetricLaws):
+    invariances = ("orthogonal",)
+    mean_iterates = False
+
+    def make_metric(self, n, dtype=torch.float64):
+        return RootEuclidean()
+
+
+class TestWrong(MetricLaws):
+    def make_metric(self, n, dtype=torch.float64):
+        metric = RootEuclidean()
+        metric._transport = lambda x, y, u: u + 0 * y
+        return metric
+"""
+
+
+def test_a_third_party_runs_the_laws(environment: Callable[[str], Environment]) -> None:
+    """A metric in a file of its own, far from the sources: the right one passes, the wrong one fails by its law."""
+    python = environment("all")
+    (python.folder / "test_mine.py").write_text(THIRD_PARTY)
+    pytest_on = (
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "not compile and not gradcheck and not gradgradcheck",
+    )
+    assert " passed" in python(*pytest_on, "test_mine.py::TestRootEuclidean").splitlines()[-1]
+    failed = python(*pytest_on, "--tb=line", "test_mine.py::TestWrong::test_isometry", fails=True)
+    assert "length after transport: relative error" in failed or "inner product after transport" in failed
