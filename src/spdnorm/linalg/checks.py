@@ -105,10 +105,11 @@ def check_spectrum(values: Tensor, name: str, *, definite: bool) -> None:
         return
     lowest = values.detach().amin(-1, keepdim=True)
     if definite:
-        if bool((lowest <= 0).any()):
+        # So that NaN, which is what an overflow ends in, does not pass.
+        if not bool((lowest > 0).all()):
             raise ValueError(
                 f"`{name}` must be positive definite, its least eigenvalue is {lowest.min().item():.2e}: add a "
                 "multiple of the identity, or use the Bures-Wasserstein metric, which allows singular matrices"
             )
-    elif bool((lowest < -10 * rank_tolerance(values.detach())).any()):
+    elif not bool((lowest >= -10 * rank_tolerance(values.detach())).all()):
         raise ValueError(f"`{name}` must be positive semi-definite, its least eigenvalue is {lowest.min().item():.2e}")

@@ -16,7 +16,16 @@ CUDA_BATCHED_LIMIT = 32
 
 
 def _torch_backend(x: Tensor) -> tuple[Tensor, Tensor]:
-    values, vectors = torch.linalg.eigh(x)
+    try:
+        values, vectors = torch.linalg.eigh(x)
+    except torch.linalg.LinAlgError as error:
+        # LAPACK says "ill-conditioned" of NaN too, and fails on nothing else that has been seen.
+        if bool(torch.isfinite(x).all()):
+            raise
+        raise ValueError(
+            f"numbers have left the range of {x.dtype} on the way from `x`: it is too near to singular, or scaled too "
+            "far from 1, for this metric; rescale it, raise its least eigenvalues (`floor`), or call .to(torch.float64)"
+        ) from error
     return values, vectors
 
 
@@ -89,7 +98,8 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
     tensor([1., 3.])
     """
     if torch.compiler.is_compiling():
-        return _torch_backend(x)
+        values, vectors = torch.linalg.eigh(x)
+        return values, vectors
     name = _forced.get()
     if name is None:
         # Above the batched limit many small host solves beat one serial pass over the device (measured on an

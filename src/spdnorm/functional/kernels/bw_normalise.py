@@ -116,7 +116,7 @@ def forward(
     factor = factor if scale is None else scale * factor
     folded, fold = bw_fold.forward(deviation, length, factor)
 
-    base = None if anchor is None else roots_of(anchor)
+    base = None if anchor is None else roots_of(anchor, definite=True)
     turn = at.basis if base is None else base.basis.mT @ at.basis
     turned = right(turn @ folded, turn.mT)
     f = factor[..., None, None]

@@ -23,9 +23,14 @@ class Roots(NamedTuple):
     inverse: Tensor
 
 
-def roots_of(shared: Tensor) -> Roots:
-    """Decompose a shared matrix; its inverse root is 0 on the numerical null space."""
+def roots_of(shared: Tensor, *, definite: bool = False) -> Roots:
+    """Decompose a shared matrix; its inverse root is 0 on the numerical null space.
+
+    A ``definite`` one has no eigenvalue below its rank tolerance, whatever rounding has made of M^-1/2 G^theta M^-1/2.
+    """
     values, basis = eigh(shared)
+    if definite:
+        values = torch.maximum(values, rank_tolerance(values))
     return Roots(values, basis, values.clamp_min(0).sqrt(), PSEUDO_INV_SQRT.value(values))
 
 

@@ -1,0 +1,25 @@
+"""How far a normalised sample may be from the exact one, as a function of dtype, size and condition number."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from spdnorm.testing.fuzz.cases import Case
+
+#: In units of n eps kappa; what was measured stays an order of magnitude below (docs/reliability.md).
+CONSTANT = 3e3
+#: Bias and metric up to this condition number; beyond it theirs multiplies the samples'.
+WELL_CONDITIONED = 10.0
+
+
+def error_bound(case: Case, *, parameters: float = 1.0, theta: float = 1.0) -> float:
+    """Relative error allowed: CONSTANT n eps kappa^max(theta, 1), kappa the condition number of the samples.
+
+    Infinite, so that nothing is promised, where rounding alone may have made the samples singular, where bias or metric
+    are ill conditioned, and where a variance of nearly nothing is divided out: fewer than four samples, or equal ones.
+    """
+    if not case.definite or parameters > WELL_CONDITIONED or case.batch < 4 or case.kind == "identity":
+        return math.inf
+    return CONSTANT * case.n * torch.finfo(case.dtype).eps * case.condition ** max(theta, 1.0)
