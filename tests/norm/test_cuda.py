@@ -18,6 +18,7 @@ METHODS = [
     ("gbw", {"theta": 0.5}),
     ("gbw", {"theta": 0.75}),
     ("gbw", {"variant": "reference"}),
+    ("gbw", {"variant": "reference", "theta": 0.5, "bias_target": "raw", "power_gradient": "script"}),
     ("bw", {}),
     ("spd", {}),
     ("spdm", {}),

@@ -206,6 +206,7 @@ def test_exp_parametrization_is_assignable():
     ("call", "message"),
     [
         (lambda x: gbw_batch_norm(x, torch.eye(4, dtype=x.dtype)), "running_var"),
+        (lambda x: gbw_batch_norm(x.bfloat16()), "float32 or float64"),
         (lambda x: gbw_batch_norm(x, eps=-1.0), "eps"),
         (lambda x: gbw_batch_norm(x, mean_iterations=-1), "mean_iterations"),
         (lambda x: gbw_batch_norm(x, theta=0.0), "theta"),
@@ -227,5 +228,5 @@ def test_exp_parametrization_is_assignable():
     ],
 )
 def test_bad_arguments_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         call(spd_matrices(4, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from spdnorm.linalg import check_symmetric
@@ -10,6 +11,8 @@ from spdnorm.linalg import check_symmetric
 def to_batch(x: Tensor, channels: int | None) -> Tensor:
     """(..., n, n) -> (N, n, n), or (N, C, n, n) with ``channels=C``; a view where possible."""
     check_symmetric(x, "x")
+    if x.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"`x` must be float32 or float64, which can be decomposed, got {x.dtype}: call x.float()")
     if x.dim() < 3:
         raise ValueError(f"`x` must have shape (N, n, n) or (N, C, n, n), got {tuple(x.shape)}: add a batch axis")
     n = x.shape[-1]

@@ -27,7 +27,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
     learn_metric : bool
         Learn the metric parameter M; without it M = I (BWBN).
     learn_theta : bool
-        Learn theta, from the given start.
+        Learn theta, from the given start; its sign cannot change, 0 is out of reach.
     variant : "paper" or "reference"
         The paper's equations, or its released script (:mod:`spdnorm.functional.reference`).
     bias_target : "deformed" or "raw"
