@@ -40,7 +40,8 @@ def update_average(buffer: Tensor, value: Tensor, momentum: float | Tensor) -> N
     tensor(2.)
     """
     flat = buffer.view(-1)
-    flat.copy_((1 - momentum) * flat + momentum * value.detach().reshape(-1))
+    # Not (1 - m) b + m v: with a float32 momentum those weights add up to 1 in float32 only, and the average is biased.
+    flat.copy_(flat + momentum * (value.detach().reshape(-1) - flat))
 
 
 def momentum_schedule(step: int | Tensor, *, minimum: float, steps: int) -> Tensor:
