@@ -32,7 +32,7 @@ SLOW = pytest.mark.slow
         pytest.param(RiemannianBatchNormTransformer(), {}, id="transformer"),
         pytest.param(RiemannianBatchNormTransformer("spdm", target=True), BY_DESIGN, id="target"),
         pytest.param(SPDNetClassifier(max_epochs=6, lr=0.05), {}, id="spdnet"),
-        pytest.param(EEGSPDNetClassifier(max_epochs=8, lr=0.05), {}, id="eegspdnet", marks=SLOW),
+        pytest.param(EEGSPDNetClassifier(max_epochs=12, lr=0.02), {}, id="eegspdnet", marks=SLOW),
         pytest.param(
             SPDNetClassifier(max_epochs=20, lr=0.05, norm="spdm", optimizer="amsgrad"), {}, id="manifold", marks=SLOW
         ),
