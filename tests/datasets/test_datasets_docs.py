@@ -53,12 +53,13 @@ def test_the_first_example_runs(data_dir, monkeypatch):
     assert tuple(names["x"].shape) == (300, 8, 8)
 
 
-@pytest.mark.slow
-def test_the_conversion_stays_within_its_memory():
+@pytest.mark.parametrize("files", [150, pytest.param(2000, marks=pytest.mark.slow)])
+def test_the_conversion_stays_within_its_memory(files):
+    # All processes together, the command's and its workers': it does not grow with the number of files.
     script = ROOT / "benchmarks" / "datasets" / "skeleton_conversion.py"
-    command = [sys.executable, str(script), "--files", "2000", "--workers", "2"]
+    command = [sys.executable, str(script), "--files", str(files), "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["peak_rss_sum_mb"] < 500
-    assert result["files_per_processor_second"] > 50
+    assert 60 < result["peak_rss_sum_mb"] < 300
+    assert result["files_per_processor_second"] > 20

@@ -83,6 +83,7 @@ def edit(path, old, new):
         ("ltibia ", "ltibia 1 ", "ltibia has 2 values, expected 1"),
         ("\n2\n", "\n2\nroot 0 0 0 0 0 0\n", "not a complete AMC file"),
         ("root ", "root x", "not a complete AMC file"),
+        (":DEGREES", ":RADIANS", "line 3: :RADIANS, and the skeleton counts the other way"),
     ],
 )
 def test_damaged_motion_is_named(figure, old, new, message):

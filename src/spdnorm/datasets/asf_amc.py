@@ -94,6 +94,8 @@ def read_amc(path: Path, skeleton: Skeleton) -> dict[str, np.ndarray]:
     try:
         for number, line in enumerate(path.read_text(encoding="latin-1").splitlines(), start=1):
             fields = line.split()
+            if fields and fields[0].upper() == (":RADIANS" if skeleton.degrees else ":DEGREES"):
+                raise CorruptDataError(f"line {number}: {fields[0]}, and the skeleton counts the other way")
             if not fields or line.startswith(("#", ":")):
                 continue
             if len(fields) == 1 and fields[0].isdigit():
