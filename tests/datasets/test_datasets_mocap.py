@@ -10,9 +10,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from spdnorm.datasets import CorruptDataError, MissingDataError, covariance, group_split, info, load, spectrum_report
-from spdnorm.datasets.asf_amc import joint_positions, read_amc, read_asf
+from spdnorm.datasets.asf_amc import read_amc, read_asf
 from spdnorm.datasets.cmu_prepare import windows
 from spdnorm.datasets.hdm05_names import CLASSES, largest_classes, parse_amc_name
+from spdnorm.datasets.kinematics import joint_positions
 
 RNG = np.random.default_rng(0)
 

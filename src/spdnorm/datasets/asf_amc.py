@@ -1,12 +1,9 @@
-"""Acclaim motion capture: skeleton (ASF) and motion (AMC) files, and forward kinematics to joint positions.
+"""Acclaim motion capture: skeleton (ASF) and motion (AMC) files.
 
-Format: the Acclaim documentation as reproduced by the CMU and the HDM05 databases (Mueller et al.,
-Documentation
-Mocap Database HDM05, CG-2007-2, Bonn 2007). A bone with local axes C (its ``axis`` angles) and motion M
-(its degrees
-of freedom) turns by ``C M C^-1`` with respect to its parent, and its joint lies ``length * direction``
-further, both
-given in world axes of the rest pose. Angles named XYZ turn about x first.
+Format: the Acclaim documentation as reproduced by the CMU and the HDM05 databases (Mueller et al., Documentation Mocap
+Database HDM05, CG-2007-2, Bonn 2007). A bone with local axes C (its ``axis`` angles) and motion M (its degrees of
+freedom) turns by ``C M C^-1`` with respect to its parent, and its joint lies ``length * direction`` further, both given
+in world axes of the rest pose. Angles named XYZ turn about x first.
 """
 
 from __future__ import annotations
@@ -18,20 +15,17 @@ from pathlib import Path
 import numpy as np
 
 from .errors import CorruptDataError
+from .rotations import rotation
 
-__all__ = ["Bone", "Skeleton", "joint_positions", "read_amc", "read_asf"]
-
-_ROTATIONS = {"rx": 0, "ry": 1, "rz": 2}
-_TRANSLATIONS = {"tx": 0, "ty": 1, "tz": 2}
+__all__ = ["Bone", "Skeleton", "read_amc", "read_asf"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bone:
     """One bone: from its parent's joint to its own.
 
-    ``direction`` (3,) is a unit vector, ``axis`` (3, 3) the rotation of its local axes, ``dof`` the order
-    of its
-    angles in AMC lines.
+    ``direction`` (3,) is a unit vector, ``axis`` (3, 3) the rotation of its local axes, ``dof`` the order of its angles
+    in AMC lines.
     """
 
     name: str
@@ -116,61 +110,11 @@ def read_amc(path: Path, skeleton: Skeleton) -> dict[str, np.ndarray]:
     return {name: np.array(rows) for name, rows in columns.items()}
 
 
-def joint_positions(skeleton: Skeleton, motion: dict[str, np.ndarray], *, scale: float = 1.0) -> np.ndarray:
-    """Return joint positions (frames, joints, 3), the root first, by forward kinematics over all frames at
-    once.
-
-    Parameters
-    ----------
-    skeleton, motion
-        As :func:`read_asf` and :func:`read_amc` return them.
-    scale : float
-        Factor on all lengths. In CMU's and HDM05's files one unit is ``2.54 / length_unit`` centimetres.
-    """
-    root = motion["root"]
-    columns = {name: root[:, k] for k, name in enumerate(skeleton.root_order)}
-    place = np.stack([columns[name] for name in _TRANSLATIONS], axis=-1)
-    turn = np.stack([columns[name] for name in _ROTATIONS], axis=-1)
-    order = "".join(name[1] for name in skeleton.root_order if name in _ROTATIONS)
-    rotations = [_rotation(turn, order, degrees=skeleton.degrees) @ skeleton.root_axis]
-    positions = [place * scale]
-    for bone, parent in zip(skeleton.bones, skeleton.parents, strict=True):
-        rotation = rotations[parent + 1]
-        if bone.dof:
-            values = motion[bone.name]
-            angles = np.zeros((len(values), 3))
-            for k, name in enumerate(bone.dof):
-                if name in _ROTATIONS:
-                    angles[:, _ROTATIONS[name]] = values[:, k]
-            order = "".join(name[1] for name in bone.dof if name in _ROTATIONS)
-            local = _rotation(angles, order, degrees=skeleton.degrees)
-            rotation = rotation @ bone.axis @ local @ bone.axis.T
-        rotations.append(rotation)
-        positions.append(positions[parent + 1] + rotation @ (bone.direction * bone.length * scale))
-    return np.stack(positions, axis=1)
-
-
-def _rotation(angles: np.ndarray, order: str, *, degrees: bool) -> np.ndarray:
-    """Return rotations (..., 3, 3) for angles (..., 3) about x, y, z; the first letter of ``order`` turns first."""
-    angles = np.deg2rad(angles) if degrees else angles
-    result = np.broadcast_to(np.eye(3), (*angles.shape[:-1], 3, 3))
-    for letter in order.lower():
-        axis = "xyz".index(letter)
-        i, j = (axis + 1) % 3, (axis + 2) % 3
-        single = np.zeros((*angles.shape[:-1], 3, 3))
-        single[..., axis, axis] = 1
-        single[..., i, i] = single[..., j, j] = np.cos(angles[..., axis])
-        single[..., j, i] = np.sin(angles[..., axis])
-        single[..., i, j] = -np.sin(angles[..., axis])
-        result = single @ result
-    return result
-
-
 def _euler(values: list[float], order: str, *, degrees: bool) -> np.ndarray:
     angles = np.zeros(3)
     for letter, value in zip(order.lower(), values, strict=True):
         angles["xyz".index(letter)] = value
-    return _rotation(angles, order, degrees=degrees)
+    return rotation(np.deg2rad(angles) if degrees else angles, order)
 
 
 def _sections(path: Path) -> dict[str, list[list[str]]]:

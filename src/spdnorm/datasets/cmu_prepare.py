@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from .archive import unpacked_files
-from .asf_amc import joint_positions, read_amc, read_asf
+from .asf_amc import read_amc, read_asf
 from .cache import atomic_file
 from .covariances import covariance
 from .errors import CorruptDataError, MissingDataError
 from .extras import require
 from .files import files_below
+from .kinematics import joint_positions
 from .triangles import to_upper_triangle
 
 __all__ = ["prepare_cmu_mocap", "windows"]

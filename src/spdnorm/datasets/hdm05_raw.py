@@ -8,7 +8,7 @@ import numpy as np
 
 from . import checks
 from .archive import unpacked_files
-from .asf_amc import joint_positions, read_amc, read_asf
+from .asf_amc import read_amc, read_asf
 from .cache import atomic_file, dataset_folder
 from .covariances import covariance
 from .errors import CorruptDataError, MissingDataError
@@ -16,6 +16,7 @@ from .extras import require
 from .files import files_below, read_npz
 from .hdm05 import CITATION, LICENCE, N_FEATURES
 from .hdm05_names import CLASSES, largest_classes, parse_amc_name
+from .kinematics import joint_positions
 from .registry import DatasetInfo, register
 from .splits import random_half
 from .triangles import from_upper_triangle, to_upper_triangle

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .types import Dataset, MatrixDataset
+from .base import Dataset
+from .types import MatrixDataset
 
 if TYPE_CHECKING:
     import torch

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .rotations import rotation
+
 __all__ = ["crop_resize", "random_rotation"]
 
 
@@ -74,18 +76,5 @@ def random_rotation(x: np.ndarray, *, rng: np.random.Generator, max_angle: float
     ``x`` has shape (N, 3 * joints, times), joint by joint in the order x, y, z.
     """
     angles = rng.uniform(-max_angle, max_angle, (len(x), 3))
-    rotation = _about(angles[:, 2], 2) @ _about(angles[:, 1], 1) @ _about(angles[:, 0], 0)
     points = x.reshape(len(x), -1, 3, x.shape[-1])
-    return (rotation[:, None].astype(x.dtype) @ points).reshape(x.shape)
-
-
-def _about(angle: np.ndarray, axis: int) -> np.ndarray:
-    first, second = [k for k in range(3) if k != axis]
-    rotation = np.zeros((len(angle), 3, 3))
-    rotation[:, axis, axis] = 1
-    rotation[:, first, first] = rotation[:, second, second] = np.cos(angle)
-    # Turning about y swaps the sign: (x, z) is a left-handed pair there.
-    sign = -1 if axis == 1 else 1
-    rotation[:, second, first] = sign * np.sin(angle)
-    rotation[:, first, second] = -sign * np.sin(angle)
-    return rotation
+    return (rotation(angles, "xyz")[:, None].astype(x.dtype) @ points).reshape(x.shape)
