@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spdnorm.linalg import check_symmetric, congruence, full_precision
+from spdnorm.linalg import check_alike, check_symmetric, congruence, full_precision
 
 
 @full_precision
@@ -30,9 +30,5 @@ def bimap(x: Tensor, weight: Tensor) -> Tensor:
             [0., 2.]])
     """
     check_symmetric(x, "x")
-    if x.shape[-1] != weight.shape[-1]:
-        raise ValueError(
-            f"`x` must hold matrices of size {weight.shape[-1]} to match `weight` {tuple(weight.shape)}, "
-            f"got shape {tuple(x.shape)}"
-        )
+    check_alike(x=x, weight=weight)
     return congruence(weight, x)

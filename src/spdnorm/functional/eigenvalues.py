@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from spdnorm.linalg import Spectrum, rank_tolerance
+from spdnorm.linalg import Spectrum, call, rank_tolerance
 
 
 class _Rebuild(Function):
@@ -62,7 +62,7 @@ class _Eigenvalues(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, values, vectors = ctx.saved_tensors
-        return _Rebuild.apply(x, values, vectors, grad), None, None
+        return call(_Rebuild, x, values, vectors, grad), None, None
 
 
 def eigenvalues(s: Spectrum) -> Tensor:
@@ -78,7 +78,7 @@ def eigenvalues(s: Spectrum) -> Tensor:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return _Eigenvalues.apply(s.matrix, s.values, s.vectors)
+    return call(_Eigenvalues, s.matrix, s.values, s.vectors)
 
 
 def with_eigenvalues(s: Spectrum, values: Tensor) -> Tensor:
@@ -94,4 +94,4 @@ def with_eigenvalues(s: Spectrum, values: Tensor) -> Tensor:
     tensor([[2., 0.],
             [0., 5.]])
     """
-    return _Rebuild.apply(s.matrix, s.values, s.vectors, values)
+    return call(_Rebuild, s.matrix, s.values, s.vectors, values)

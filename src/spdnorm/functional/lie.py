@@ -17,7 +17,7 @@ from spdnorm.geometry import (
     PowerDeformed,
     plain_average,
 )
-from spdnorm.linalg import full_precision
+from spdnorm.linalg import check_square, full_precision
 
 LieMetric = Literal["aim", "lem", "lcm"]
 
@@ -100,6 +100,7 @@ def lie_batch_norm(
     """
     if translation not in ("cholesky", "eigen"):
         raise ValueError(f"`translation` must be 'cholesky' or 'eigen', got {translation!r}")
+    check_square(x, "x")
     check_inner_product(x.shape[-1], alpha, beta)
     options = Options(stats_grad=stats_grad, mean_iterations=mean_iterations, eps=eps, floor=floor, average=average)
     return riemannian_batch_norm(

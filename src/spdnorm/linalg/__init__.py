@@ -1,9 +1,12 @@
 """Linear algebra of symmetric matrices: one eigendecomposition, exact derivatives, no looking at gaps."""
 
+from spdnorm.linalg.autograd import call
 from spdnorm.linalg.checks import (
+    check_alike,
     check_spectrum,
     check_square,
     check_symmetric,
+    check_tensor,
     checks,
     checks_active,
 )
@@ -76,9 +79,12 @@ __all__ = [
     "Spectrum",
     "absm",
     "backends",
+    "call",
+    "check_alike",
     "check_spectrum",
     "check_square",
     "check_symmetric",
+    "check_tensor",
     "checks",
     "checks_active",
     "cholesky",

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spdnorm.linalg.autograd import call
 from spdnorm.linalg.checks import check_square
 from spdnorm.linalg.cholesky import cholesky
+from spdnorm.linalg.functions import SQRT
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum, spectrum
 from spdnorm.linalg.symmetric import solve_congruence, symmetrize
@@ -40,7 +42,7 @@ class _Lyapunov(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, values, vectors, solution = ctx.saved_tensors
-        of_s = _Lyapunov.apply(x, values, vectors, grad)
+        of_s = call(_Lyapunov, x, values, vectors, grad)
         of_x = None
         if ctx.needs_input_grad[0]:
             # -P Q - Q P; with P and Q symmetric the second term is the transpose of the first.
@@ -77,7 +79,8 @@ def lyapunov(x: Tensor, s: Tensor, *, decomposition: Spectrum | None = None) -> 
     """
     check_square(x, "x")
     d = spectrum(x) if decomposition is None else decomposition
-    return _Lyapunov.apply(d.matrix, d.values, d.vectors, s)
+    d.check(SQRT, "x")
+    return call(_Lyapunov, d.matrix, d.values, d.vectors, s)
 
 
 @full_precision

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spdnorm.linalg.autograd import call
 from spdnorm.linalg.lyapunov import lyapunov
 from spdnorm.linalg.spectral import Spectrum
 
@@ -70,8 +71,8 @@ def polar(w: Tensor) -> Tensor:
     >>> torch.allclose(q, torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
     True
     """
-    left, sigma, right = _SVD.apply(w)
-    return _Polar.apply(w, left, sigma, right)
+    left, sigma, right = call(_SVD, w)
+    return call(_Polar, w, left, sigma, right)
 
 
 def gram_spectrum(w: Tensor) -> Spectrum:
@@ -83,5 +84,5 @@ def gram_spectrum(w: Tensor) -> Spectrum:
     >>> gram_spectrum(torch.diag(torch.tensor([2.0, 3.0]))).values
     tensor([9., 4.])
     """
-    left, sigma, _ = _SVD.apply(w)
+    left, sigma, _ = call(_SVD, w)
     return Spectrum(w @ w.mT, sigma.square(), left)

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from spdnorm.linalg.checks import check_spectrum, check_square
+from spdnorm.linalg.autograd import call
+from spdnorm.linalg.checks import check_spectrum, check_symmetric
 from spdnorm.linalg.divided_differences import divided_differences
 from spdnorm.linalg.eigh import eigh
 from spdnorm.linalg.functions import ABS, EXP, INV_SQRT, INVERSE, LOG, SQRT, Clamp, Power, SpectralFunction
@@ -88,21 +89,8 @@ class _Contraction(Function):
         return None, of_x, None, None, *of_h
 
 
-def compiled_without_gradient(*tensors: Tensor) -> bool:
-    """Whether torch.compile would inline a Function's ``forward`` here, and mistake an argument for its context.
-
-    It does so where no gradient is asked for, and guesses from the number of arguments, which vary in this family:
-    ``forward`` is then called by name instead.
-    """
-    if not torch.compiler.is_compiling():
-        return False
-    return not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors))
-
-
 def _contract(f: SpectralFunction, x: Tensor, values: Tensor, vectors: Tensor, *directions: Tensor) -> Tensor:
-    if compiled_without_gradient(x, *directions):
-        return _Contraction.forward(f, x, values, vectors, *directions)
-    return _Contraction.apply(f, x, values, vectors, *directions)
+    return call(_Contraction, f, x, values, vectors, *directions)
 
 
 @dataclass(frozen=True)
@@ -166,7 +154,7 @@ def spectrum(x: Tensor) -> Spectrum:
     >>> spectrum(torch.diag(torch.tensor([3.0, 1.0]))).values
     tensor([1., 3.])
     """
-    values, vectors = _Decompose.apply(x)
+    values, vectors = call(_Decompose, x)
     return Spectrum(x, values, vectors)
 
 
@@ -181,7 +169,7 @@ def matrix_function(x: Tensor, function: SpectralFunction, *, name: str = "x") -
     tensor([[0., 0.],
             [0., 0.]])
     """
-    check_square(x, name)
+    check_symmetric(x, name)
     decomposed = spectrum(x)
     decomposed.check(function, name)
     return decomposed.apply(function)

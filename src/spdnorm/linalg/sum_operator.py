@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spdnorm.linalg.autograd import call
 from spdnorm.linalg.divided_differences import divided_difference
 from spdnorm.linalg.functions import SpectralFunction
-from spdnorm.linalg.spectral import Spectrum, compiled_without_gradient
+from spdnorm.linalg.spectral import Spectrum
 from spdnorm.linalg.symmetric import symmetrize
 from spdnorm.linalg.tolerances import rank_tolerance
 
@@ -110,9 +111,7 @@ class _Chain(Function):
 
 
 def _chain(h: SpectralFunction, labels: str, x: Tensor, values: Tensor, vectors: Tensor, *chain: Tensor) -> Tensor:
-    if compiled_without_gradient(x, *chain):
-        return _Chain.forward(h, labels, x, values, vectors, *chain)
-    return _Chain.apply(h, labels, x, values, vectors, *chain)
+    return call(_Chain, h, labels, x, values, vectors, *chain)
 
 
 def _chain_gradient(

@@ -4,7 +4,8 @@ With A = K mean(X) K = V a V^T and P = a^1/2 V^T K, the samples P X P^T have the
 
     B = C^T C,    C = mean(S) a^-1/2 V^T.
 
-The mean of the roots is one product of scaled eigenvectors: no root of a sample is ever formed.
+The mean of the roots is one product of scaled eigenvectors: no root of a sample is ever formed. Products that cost less
+than the memory to keep them are computed again in the backward pass.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ class Saved(NamedTuple):
     arithmetic: Tensor
     at: Roots
     p: Tensor
-    left: Tensor
     samples: SampleRoot
     mean_root: Tensor
     half: Tensor
@@ -54,21 +54,20 @@ def forward(x: Tensor, k: Tensor | None) -> tuple[Tensor, Saved]:
     at = roots_of(arithmetic if k is None else k @ arithmetic @ k.mT)
     p = at.root.unsqueeze(-1) * at.basis.mT
     p = p if k is None else p @ k
-    left = p @ x
-    samples, scaled = sample_root(right(left, p.mT))
+    samples, scaled = sample_root(right(p @ x, p.mT))
     mean_root = pair(scaled, scaled, lead) / count
     half = mean_root @ (at.inverse.unsqueeze(-1) * at.basis.mT)
-    return half.mT @ half, Saved(arithmetic, at, p, left, samples, mean_root, half)
+    return half.mT @ half, Saved(arithmetic, at, p, samples, mean_root, half)
 
 
-def backward(saved: Saved, k: Tensor | None, grad: Tensor) -> Gradients:
+def backward(saved: Saved, x: Tensor, k: Tensor | None, grad: Tensor) -> Gradients:
     """Gradients from a symmetric one in B."""
-    arithmetic, at, p, left, samples, mean_root, half = saved
-    count, lead = left.shape[0], left.dim() - 3
+    arithmetic, at, p, samples, mean_root, half = saved
+    count, lead = x.shape[0], x.dim() - 3
     of_half = 2 * half @ grad
     of_mean_root = symmetrize(of_half @ (at.basis * at.inverse.unsqueeze(-2))) / count
     of_y = sample_root_adjoint(samples, right(samples.basis, of_mean_root) @ samples.basis.mT)
-    through_p = 2 * pair(of_y, left, lead)
+    through_p = 2 * pair(of_y, p @ x, lead)
     of_root = through_p @ at.basis if k is None else through_p @ k.mT @ at.basis
     of_inverse = mean_root @ of_half @ at.basis
     loewner, inverse_loewner = root_loewner(at)

@@ -49,6 +49,7 @@ class _Normalise(Function):
         found = bw_normalise.backward(
             ctx.normalised,
             grad,
+            x,
             k,
             arguments,
             scaled=scale is not None,
@@ -59,7 +60,7 @@ class _Normalise(Function):
         )
         of_x, of_k = None, found.of_k
         if through_mean and found.of_mean is not None:
-            step = bw_barycentre.backward(ctx.barycentre, k, found.of_mean)
+            step = bw_barycentre.backward(ctx.barycentre, x, k, found.of_mean)
             of_x = torch.empty_like(x).copy_(step.of_all)
             of_x = multiply_add(of_x, step.p.mT, step.of_samples)
             of_x = multiply_add(of_x, found.p.mT, found.of_samples)

@@ -52,9 +52,7 @@ class Saved(NamedTuple):
 
     at: Roots
     p: Tensor
-    left: Tensor
     samples: SampleRoot
-    pulled: Tensor
     deviation: Tensor
     fold: bw_fold.Saved | None
     variance: Tensor
@@ -62,9 +60,7 @@ class Saved(NamedTuple):
     anchor: Roots | None
     turn: Tensor
     turned: Tensor
-    step: Tensor
     outward: Tensor | None
-    half: Tensor
 
 
 class Gradients(NamedTuple):
@@ -82,6 +78,11 @@ class Gradients(NamedTuple):
 def _half_sum_root(of: Roots) -> Tensor:
     """sqrt((l_i + l_j) / 2), shape (..., n, n)."""
     return (0.5 * (of.values.unsqueeze(-1) + of.values.unsqueeze(-2))).clamp_min_(0).sqrt_()
+
+
+def _deviation_weight(at: Roots) -> Tensor:
+    """w_ij of the module's docstring, 0 on the null space."""
+    return _half_sum_root(at).mul_(at.inverse.unsqueeze(-1)).mul_(at.inverse.unsqueeze(-2))
 
 
 def _mask(anchor: Roots) -> Tensor:
@@ -103,11 +104,8 @@ def forward(
     at = roots_of(mean)
     p = at.root.unsqueeze(-1) * at.basis.mT
     p = p if k is None else p @ k
-    left = p @ x
-    samples, scaled = sample_root(right(left, p.mT))
-    pulled = scaled.mT @ scaled
-    weight = _half_sum_root(at) * at.inverse.unsqueeze(-1) * at.inverse.unsqueeze(-2)
-    deviation = pulled * weight
+    samples, scaled = sample_root(right(p @ x, p.mT))
+    deviation = (scaled.mT @ scaled).mul_(_deviation_weight(at))
     deviation.diagonal(dim1=-2, dim2=-1).sub_(at.root)
     length = torch.linalg.vector_norm(deviation, dim=(-2, -1))
     if variance is None:
@@ -117,29 +115,32 @@ def forward(
     folded, fold = bw_fold.forward(deviation, length, factor)
 
     base = None if anchor is None else roots_of(anchor, definite=True)
-    turn = at.basis if base is None else base.basis.mT @ at.basis
-    turned = right(turn @ folded, turn.mT)
-    f = factor[..., None, None]
-    if base is None:
-        step = turned * f
-        step.diagonal(dim1=-2, dim2=-1).add_(1)
-        out_of = outward
-        half = step if outward is None else outward @ step
-    else:
-        step = turned * (f * _mask(base))
-        step.diagonal(dim1=-2, dim2=-1).add_(base.root)
+    turn, out_of = at.basis, outward
+    if base is not None:
+        turn = base.basis.mT @ at.basis
         out_of = base.basis if outward is None else outward @ base.basis
-        half = out_of @ step
-    out = half @ half.mT
-    saved = Saved(
-        at, p, left, samples, pulled, deviation, fold, variance, factor, base, turn, turned, step, out_of, half
-    )
-    return out, saved
+    turned = right(turn @ folded, turn.mT)
+    saved = Saved(at, p, samples, deviation, fold, variance, factor, base, turn, turned, out_of)
+    half = _half(saved, _step(saved))
+    return half @ half.mT, saved
+
+
+def _step(saved: Saved) -> Tensor:
+    """(I + f v o E) G^1/2 in the eigenbasis of G."""
+    f, base = saved.factor[..., None, None], saved.anchor
+    step = saved.turned * (f if base is None else f * _mask(base))
+    step.diagonal(dim1=-2, dim2=-1).add_(1 if base is None else base.root)
+    return step
+
+
+def _half(saved: Saved, step: Tensor) -> Tensor:
+    return step if saved.outward is None else saved.outward @ step
 
 
 def backward(
     saved: Saved,
     grad: Tensor,
+    x: Tensor,
     k: Tensor | None,
     arguments: Arguments,
     *,
@@ -152,10 +153,11 @@ def backward(
     """Gradients from that of the output; ``own_variance`` sends one through the variance too."""
     at, anchor, turned = saved.at, saved.anchor, saved.turned
     lead = turned.dim() - 3
-    of_half = (grad + grad.mT) @ saved.half
+    step = _step(saved)
+    of_half = (grad + grad.mT) @ _half(saved, step)
     of_outward = None
     if needs_outward:
-        of_outward = (of_half @ saved.step.mT).sum(0)
+        of_outward = (of_half @ step.mT).sum(0)
         of_outward = of_outward if anchor is None else of_outward @ anchor.basis.mT
     of_step = of_half if saved.outward is None else saved.outward.mT @ of_half
     f = saved.factor[..., None, None]
@@ -164,7 +166,7 @@ def backward(
         of_turned = symmetrize(of_step)
         of_factor = (of_turned * turned).sum((-2, -1)).sum(0)
     else:
-        along_root = pair(saved.step, of_step, lead) if needs_anchor else None
+        along_root = pair(step, of_step, lead) if needs_anchor else None
         of_step = of_step.mul_(0.5 * _mask(anchor))
         of_turned = of_step + of_step.mT
         products = outer(of_turned, turned, lead)
@@ -188,7 +190,7 @@ def backward(
     of_y, of_mean_parts = _through_root(saved, of_deviation, lead, needs_mean=needs_mean)
     of_k = of_mean = None
     if k is not None or of_mean_parts is not None:
-        through_p = 2 * pair(of_y, saved.left, lead)
+        through_p = 2 * pair(of_y, saved.p @ x, lead)
         if k is not None:
             of_k = (at.basis * at.root.unsqueeze(-2)) @ through_p
         if of_mean_parts is not None:
@@ -205,12 +207,17 @@ def _through_root(saved: Saved, of_deviation: Tensor, lead: int, *, needs_mean: 
     both = at.inverse.unsqueeze(-1) * at.inverse.unsqueeze(-2)
     inside = None
     if needs_mean:
-        products = outer(of_deviation, saved.pulled, lead)
+        # Z_kj = (E_kj + B^1/2) / w_kj, divided after the sum over samples.
+        products = outer(of_deviation, saved.deviation, lead)
+        total = of_deviation.sum(0)
+        products.diagonal(dim1=-3, dim2=-1).add_(total * at.root.unsqueeze(-2))
+        inverse_weight = _deviation_weight(at).reciprocal_()
+        products = products * inverse_weight.masked_fill_(inverse_weight.isinf(), 0.0).unsqueeze(-2)
         # sum_j w_ij b_j^-1/2 P_jik, for the root on one side; its transpose for the other.
         of_inverse = (products * (weight * at.inverse.unsqueeze(-1)).unsqueeze(-1)).sum(-3)
         through_sum = sum_gradient(products * both.unsqueeze(-2), at.values, 0.5)
         loewner, inverse_loewner = root_loewner(at)
-        inside = inverse_loewner * (of_inverse + of_inverse.mT) - loewner * of_deviation.sum(0)
+        inside = inverse_loewner * (of_inverse + of_inverse.mT) - loewner * total
         inside = inside + 0.5**0.5 * through_sum
-    of_pulled = of_deviation.mul_(weight * both)
+    of_pulled = of_deviation.mul_(_deviation_weight(at))
     return sample_root_adjoint(samples, samples.basis @ of_pulled @ samples.basis.mT), inside

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spdnorm.linalg import PSEUDO_INV_SQRT, eigh, rank_tolerance
+from spdnorm.linalg import check_spectrum, eigh, rank_tolerance
 
 
 class Roots(NamedTuple):
@@ -23,15 +23,23 @@ class Roots(NamedTuple):
     inverse: Tensor
 
 
+def _threshold(values: Tensor) -> Tensor:
+    """:func:`spdnorm.linalg.rank_tolerance` of a positive semi-definite spectrum in ascending order."""
+    return values[..., -1:] * (values.shape[-1] * torch.finfo(values.dtype).eps)
+
+
 def roots_of(shared: Tensor, *, definite: bool = False) -> Roots:
     """Decompose a shared matrix; its inverse root is 0 on the numerical null space.
 
     A ``definite`` one has no eigenvalue below its rank tolerance, whatever rounding has made of M^-1/2 G^theta M^-1/2.
     """
     values, basis = eigh(shared)
+    threshold = _threshold(values)
     if definite:
-        values = torch.maximum(values, rank_tolerance(values))
-    return Roots(values, basis, values.clamp_min(0).sqrt(), PSEUDO_INV_SQRT.value(values))
+        values = torch.maximum(values, threshold)
+    root = values.clamp_min(0).sqrt_()
+    inverse = root.reciprocal()
+    return Roots(values, basis, root, inverse if definite else inverse.masked_fill_(values <= threshold, 0.0))
 
 
 def right(x: Tensor, p: Tensor) -> Tensor:
@@ -103,9 +111,11 @@ class SampleRoot(NamedTuple):
 def sample_root(y: Tensor) -> tuple[SampleRoot, Tensor]:
     """Decompose positive semi-definite samples; also R with R^T R = Y^1/2."""
     values, vectors = eigh(y)
+    # A congruence keeps the signs of eigenvalues.
+    check_spectrum(values, "x", definite=False)
     root = values.clamp_min(0).sqrt()
     basis = vectors.mT.contiguous()
-    return SampleRoot(basis, root, values <= rank_tolerance(values)), basis * root.sqrt().unsqueeze(-1)
+    return SampleRoot(basis, root, values <= _threshold(values)), basis * root.sqrt().unsqueeze(-1)
 
 
 def sample_root_adjoint(of: SampleRoot, rotated: Tensor) -> Tensor:

@@ -54,7 +54,10 @@ def scaled_root(deviation: Tensor, factor: Tensor | None) -> Tensor:
 
 def root_of_congruence(x: Tensor, p: Tensor) -> Tensor:
     """(P X P^T)^1/2 for samples ``x`` (N, ..., n, n) and shared ``p`` (..., n, n)."""
-    return spectrum(congruence(p, x)).apply(SQRT)
+    decomposed = spectrum(congruence(p, x))
+    # A congruence keeps the signs of eigenvalues.
+    decomposed.check(SQRT, "x")
+    return decomposed.apply(SQRT)
 
 
 def barycentre(x: Tensor, k: Tensor, average: Average, iterations: int) -> Tensor:

@@ -1,0 +1,42 @@
+"""How the library's autograd functions are called: as cheaply as each situation allows.
+
+A :class:`torch.autograd.Function` with ``setup_context`` works under functorch transforms, but each call of its
+``apply`` binds the arguments through :mod:`inspect`, which costs more than the algebra of a small matrix. In eager mode
+the same function is called in the older style, and directly where no gradient is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+
+def call(function: type[Function], *inputs: Any) -> Any:
+    """``function.apply(*inputs)``; ``function`` defines ``forward`` without a context and ``setup_context``."""
+    wanted = torch.is_grad_enabled() and any(isinstance(i, Tensor) and i.requires_grad for i in inputs)
+    if torch.compiler.is_compiling():
+        # Where no gradient is asked for, torch.compile inlines ``forward`` and guesses from the number of arguments,
+        # which varies here, whether the first is its context: by name there is nothing to guess.
+        return function.apply(*inputs) if wanted else function.forward(*inputs)
+    if torch._C._functorch.maybe_current_level() is not None:
+        return function.apply(*inputs)
+    return _eager(function).apply(*inputs) if wanted else function.forward(*inputs)
+
+
+@functools.cache
+def _eager(function: Any) -> Any:
+    class Eager(Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            output = function.forward(*inputs)
+            function.setup_context(ctx, inputs, output)
+            return output
+
+        backward = staticmethod(function.backward)
+
+    Eager.__name__ = Eager.__qualname__ = function.__name__
+    return Eager
