@@ -33,13 +33,10 @@ def make_ssvep(
 ) -> SignalDataset:
     """Simulate steady-state visual evoked potentials.
 
-    Each trial is ``A s + B n + sensor noise``. ``s`` are two visual sources that follow the stimulus and
-    its second
-    harmonic with a random phase; ``n`` are background sources of power 1/f; the mixing ``[A B]`` is common
-    to all,
-    and each subject and each session multiplies it by its own random matrix near the identity (the drift),
-    and by
-    its own gain.
+    Each trial is ``A s + B n + sensor noise``. ``s`` are two visual sources that follow the stimulus and its second
+    harmonic with a random phase; ``n`` are background sources of power 1/f; the mixing ``[A B]`` is common to all,
+    and each subject and each session multiplies it by its own random matrix near the identity (the drift), and by its
+    own gain.
 
     Parameters
     ----------

@@ -2,12 +2,9 @@
 
 The directory names of ``HDM05_cut_amc`` (Mueller et al., CG-2007-2; resources.mpi-inf.mpg.de/HDM05).
 
-The publications say of the reduced set only that "under-represented" clips were left out, which takes the
-2,337
-sequences of 130 classes to 2,086 of 117 (Brooks et al., NeurIPS 2019). No list was published, and leaving
-out whole
-classes cannot be all of it: 251 sequences went, and the 13 smallest of 130 classes hold at most 13/130 of
-2,337, that
+The publications say of the reduced set only that "under-represented" clips were left out, which takes the 2,337
+sequences of 130 classes to 2,086 of 117 (Brooks et al., NeurIPS 2019). No list was published, and leaving out whole
+classes cannot be all of it: 251 sequences went, and the 13 smallest of 130 classes hold at most 13/130 of 2,337, that
 is 233. The rule here is therefore the part that is certain: the 117 classes with the most sequences.
 """
 

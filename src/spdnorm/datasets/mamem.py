@@ -21,12 +21,9 @@ SUBJECTS = tuple(range(1, 12))
 FREQUENCIES = ("6.66 Hz", "7.50 Hz", "8.57 Hz", "10.00 Hz", "12.00 Hz")
 SAMPLING_RATE = 125.0
 
-#: The files name no channels. These are the eight that publications on this preprocessing name, in the
-#: order of
-#: their electrode numbers (E97, E109, E116, E119, E126, E140, E150, E161), which the signals bear out: of
-#: all 40,320
-#: orders, this one and its mirror image give the strongest rank correlation between the channels' distance
-#: on the
+#: The files name no channels. These are the eight that publications on this preprocessing name, in the order of their
+#: electrode numbers (E97, E109, E116, E119, E126, E140, E150, E161), which the signals bear out: of all 40,320
+#: orders, this one and its mirror image give the strongest rank correlation between the channels' distance on the
 #: scalp and their correlation (-0.94 over all subjects); the order as listed in print gives -0.09.
 CHANNELS = ("PO7", "PO3", "O1", "POz", "Oz", "PO4", "O2", "PO8")
 #: The same eight as publications list them; not the order of the files.

@@ -31,8 +31,7 @@ _CHUNK = 512
 def load_ntu_signals(root: Path, *, split: str = "cross-view", seed: int = 0) -> SignalDataset:
     """Load the converted joint positions; ``x`` (N, 75, 300) stays on disk, a memory map.
 
-    Damaged and unreadable samples have length 0 and are left out of every split: select by ``lengths > 0``,
-    or use
+    Damaged and unreadable samples have length 0 and are left out of every split: select by ``lengths > 0``, or use
     :func:`load_ntu`. Metadata: ``subject``, ``camera``, ``setup``, ``replication``, ``recording``, ``split``.
     """
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)

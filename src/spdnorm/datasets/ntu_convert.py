@@ -94,9 +94,8 @@ def convert(
 def open_converted(target: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return ``(signals, lengths, names)`` of the samples that were converted; ``signals`` stays on disk.
 
-    Returns a memory map (N, 75, max_frames) over all files, the lengths (0 for damaged or unreadable
-    samples) and
-    the names without suffix.
+    Returns a memory map (N, 75, max_frames) over all files, the lengths (0 for damaged or unreadable samples) and the
+    names without suffix.
     """
     listing = target / "files.json"
     if not listing.is_file():

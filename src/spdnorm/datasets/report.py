@@ -67,8 +67,7 @@ def spectrum_report(
     x : ndarray, tensor or MatrixDataset
         The matrices.
     rtol : float, optional
-        Eigenvalues up to ``rtol`` times the largest count as zero; by default ``n`` times the machine
-        epsilon of the
+        Eigenvalues up to ``rtol`` times the largest count as zero; by default ``n`` times the machine epsilon of the
         precision that ``x`` comes in, as ``numpy.linalg.matrix_rank`` has it.
     chunk_size : int
         Matrices at a time.

@@ -1,11 +1,8 @@
 """The ``.skeleton`` text format of NTU RGB+D, and the choice of the main body.
 
-The format, as the data set's authors document it (github.com/shahroudy/NTURGB-D,
-``Matlab/read_skeleton_file.m``):
-the number of frames; for each frame the number of bodies; for each body a line of ten values that starts
-with its
-tracking id, the number of joints (25), and a line of twelve values for each joint, which starts with x, y,
-z in
+The format, as the data set's authors document it (github.com/shahroudy/NTURGB-D, ``Matlab/read_skeleton_file.m``):
+the number of frames; for each frame the number of bodies; for each body a line of ten values that starts with its
+tracking id, the number of joints (25), and a line of twelve values for each joint, which starts with x, y, z in
 metres. No torch here: the conversion's worker processes import this module and stay small.
 """
 

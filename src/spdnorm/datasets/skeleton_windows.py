@@ -1,8 +1,7 @@
 """Windows of skeleton sequences: crop, resize in time, rotate; whole batches at a time.
 
-The released script of the paper resizes to 64 frames, from the central 95 % for testing and from a random
-50 to
-100 % (never fewer than 64 frames while there are that many) with a random rotation for training.
+The released script of the paper resizes to 64 frames, from the central 95 % for testing and from a random 50 to 100 %
+(never fewer than 64 frames while there are that many) with a random rotation for training.
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ def load_ssvep_exoskeleton(root: Path, *, dtype: str | np.dtype = "float32") -> 
     Returns
     -------
     SignalDataset
-        ``x`` (1056, 8, 1280): 5 s at 256 Hz; metadata ``subject`` (1 to 12), ``session`` (one for each
-        recording,
+        ``x`` (1056, 8, 1280): 5 s at 256 Hz; metadata ``subject`` (1 to 12), ``session`` (one for each recording,
         counted over all subjects) and ``recording`` (its file name).
     """
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)

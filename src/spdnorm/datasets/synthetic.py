@@ -37,12 +37,9 @@ def make_spd_classes(
 ) -> MatrixDataset:
     """Draw SPD matrices around one centre for each class, spread by a metric's exponential map.
 
-    Class centres are ``U diag(d) U'`` with log-spaced ``d`` from ``1/sqrt(k)`` to ``sqrt(k)`` (so every
-    centre has
-    exactly the condition number k) and ``U`` a rotation away from a common frame, by ``separation``. A
-    sample is
-    ``Exp_C(V)``, V Gaussian with standard deviation ``spread`` in an orthonormal frame of the tangent space
-    (for
+    Class centres are ``U diag(d) U'`` with log-spaced ``d`` from ``1/sqrt(k)`` to ``sqrt(k)`` (so every centre has
+    exactly the condition number k) and ``U`` a rotation away from a common frame, by ``separation``. A sample is
+    ``Exp_C(V)``, V Gaussian with standard deviation ``spread`` in an orthonormal frame of the tangent space (for
     ``bwm``, ``Exp_C(V) = (I + L) C (I + L)`` with L Gaussian, which is positive definite for almost every L).
 
     Parameters
