@@ -64,6 +64,9 @@ NOTES = """## What the names mean
   derivative of X^theta is infinite at an eigenvalue 0; on the numerical null space (n eps times the largest eigenvalue)
   it is taken as 0, the derivative along matrices of constant rank. Where a method needs positive definite input, a
   singular one is an error; `floor=1e-6` raises eigenvalues first, by your choice.
+- **Ill-conditioned input** is finite in float64, forward and backward, to a condition number of 1e14; methods that take
+  the logarithm of samples whitened by the affine-invariant mean (SPDMBN, ManifoldNorm, LieBN AIM) to 1e13: beyond,
+  rounding can make a whitened sample indefinite, which is an error (`floor` is the remedy).
 - **A batch of one** has variance 0 and comes back as the bias (keep `eps` above 0); **an empty batch** comes back as it
   is, and no statistics move.
 

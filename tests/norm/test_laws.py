@@ -82,6 +82,7 @@ class TestSPD(NormLaws):
 
 
 class TestSPDMomentum(NormLaws):
+    largest_condition = 1e13
     plain = {"min_momentum": 1.0}  # noqa: RUF012
     eigh_training, eigh_evaluation = 3, 1
 
@@ -93,6 +94,7 @@ class TestSPDMomentum(NormLaws):
 
 
 class TestManifoldAIM(NormLaws):
+    largest_condition = 1e13
     eigh_evaluation = 1
 
     def make(self, n, **options):
@@ -129,6 +131,7 @@ class TestManifoldLEMFirst(TestManifoldLEM):
 
 
 class TestLieAIM(NormLaws):
+    largest_condition = 1e13
     compiles_like_another = True
     eigh_evaluation = 1
 

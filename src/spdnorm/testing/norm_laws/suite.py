@@ -43,6 +43,8 @@ class NormSuite:
     plain: dict[str, Any] = {}  # noqa: RUF012
     #: Relative agreement of float32 with float64.
     float32_tolerance = 2e-3
+    #: Up to where float64 stays finite, forward and backward.
+    largest_condition = 1e14
 
     def make(self, n: int, **options: Any) -> RiemannianBatchNorm:
         """A layer of matrix size ``n``; ``options`` are those of :class:`RiemannianBatchNorm`."""
