@@ -10,11 +10,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import spdnorm.experiments  # noqa: F401 - first, because it says which extra brings what figures are made with
+
 _MODULES = {
-    "animation": ("draw_animation", "norm_features"),
+    "animation": ("draw_animation",),
     "condition_plot": ("draw_conditions",),
     "cone": ("draw_cone",),
-    "cone_page": ("cone_page",),
     "ellipses": ("draw_ellipses",),
     "errors": ("FigureError",),
     "gbwbn_diagram": ("draw_gbwbn",),
@@ -25,11 +26,9 @@ _MODULES = {
     "registry": ("figure_names", "make_figure"),
     "request": ("Request",),
     "runs": ("TrainedRun", "figure_config", "open_run", "train_run"),
-    "save": ("Drawn", "save"),
+    "output": ("Drawn", "save"),
     "share_plot": ("draw_shares",),
-    "shares": ("response_shares", "shares_of_run", "summarize_shares"),
-    "snapshots": ("SnapshotLog",),
-    "style": ("style",),
+    "shares": ("response_shares", "shares_of_run"),
     "topomaps": ("draw_topomaps",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from ..experiments.conditioning import norm_places
 from .cone import draw_cone_axis
 from .ellipses import matrix_table, need_two
+from .output import Drawn
 from .runs import PartName, TrainedRun
-from .save import Drawn
 from .style import COLORS, MARKERS, style
 
 __all__ = ["draw_animation", "norm_features"]
@@ -46,6 +46,17 @@ def draw_animation(
     """Draw a frame for each kept epoch; the figure is the last one, the film a GIF beside it.
 
     The network's features must be 2 x 2 at the normalisation (``model.options.dims = [15, 2]``).
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Execution, Store, load_recipe
+    >>> from spdnorm.figures import train_run
+    >>> config = load_recipe("demo").entries(quick=True, rows=("gbwbn",))[0].config
+    >>> config = config.with_values({"model.options.hidden": [2]})
+    >>> run = train_run(config, store=Store(Path("runs")), execution=Execution())
+    >>> draw_animation(run, dpi=40).files[".gif"][:6]
+    b'GIF89a'
     """
     data, history = run.part(part), pd.read_csv(run.folder.metrics_file)
     epochs = run.need_epochs(frames)

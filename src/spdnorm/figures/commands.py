@@ -64,9 +64,9 @@ def figure(
             return
         require("matplotlib", extra="figures", purpose="a figure")
         require("mne", extra="figures", purpose="a figure")
+        from .output import FORMATS, save
         from .registry import make_figure
         from .request import Request
-        from .save import FORMATS, save
 
         chosen = tuple(formats or FORMATS)
         if unknown := [entry for entry in chosen if entry not in FORMATS]:

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .errors import FigureError
+from .output import Drawn
 from .runs import TrainedRun
-from .save import Drawn
 from .style import category, style
 
 __all__ = ["condition_table", "draw_conditions"]
@@ -41,6 +41,17 @@ def draw_conditions(runs: Sequence[TrainedRun]) -> Drawn:
     """Draw the median and the quartiles of κ over epochs, and the share of samples above each threshold.
 
     The first normalisation of each network; the table beside the figure has all of them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Execution, Store, load_recipe
+    >>> from spdnorm.figures import train_run
+    >>> config = load_recipe("demo").entries(quick=True, rows=("gbwbn",))[0].config
+    >>> run = train_run(config, store=Store(Path("runs")), execution=Execution())
+    >>> drawn = draw_conditions([run])
+    >>> sorted(drawn.data["features"].unique()), int(drawn.data["epoch"].max())
+    (['after', 'before'], 2)
     """
     table = condition_table(runs)
     shown = table[table["place"] == table.groupby("method")["place"].transform("first")]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .cone_page import cone_page
 from .ellipses import matrix_table, need_two
-from .save import Drawn
+from .output import Drawn
 from .style import SEQUENTIAL, style
 
 __all__ = ["boundary", "draw_cone", "draw_cone_axis", "upright"]
@@ -22,7 +22,17 @@ LARGEST = 6.0
 
 
 def draw_cone(before: Tensor, after: Tensor, *, title: str) -> Drawn:
-    """Draw matrices (N, 2, 2) in the cone before and after a layer, coloured by condition number; HTML beside it."""
+    """Draw matrices (N, 2, 2) in the cone before and after a layer, coloured by condition number; HTML beside it.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import BWBatchNorm
+    >>> x = random_spd(2, 20, condition=1e4)
+    >>> drawn = draw_cone(x, BWBatchNorm(2, dtype=torch.float64)(x).detach(), title="BWBN")
+    >>> list(drawn.data.columns)
+    ['step', 'sample', 'x11', 'x22', 'x12', 'condition']
+    """
     need_two(before)
     steps = {"before": before, "after": after}
     data = matrix_table(steps)

@@ -15,7 +15,7 @@ from torch import Tensor
 from ..geometry import Metric, get
 from .errors import FigureError
 from .layer_steps import STEPS
-from .save import Drawn
+from .output import Drawn
 from .style import COLORS, style
 
 __all__ = ["draw_ellipses", "ellipse_points", "matrix_table"]
@@ -32,6 +32,16 @@ def draw_ellipses(steps: Mapping[str, Tensor], *, title: str, metric: Metric | N
         What the layer is.
     metric : Metric, optional
         Whose barycentre to draw; Bures-Wasserstein by default, which takes singular matrices too.
+
+    Examples
+    --------
+    >>> from spdnorm.figures import normalization_steps
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import GBWBatchNorm
+    >>> layer = GBWBatchNorm(2, dtype=torch.float64)
+    >>> drawn = draw_ellipses(normalization_steps(layer, random_spd(2, 10)), title="GBWBN")
+    >>> len(drawn.figure.axes)
+    4
     """
     need_two(steps["input"])
     metric = metric or get("bwm")

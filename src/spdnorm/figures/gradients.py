@@ -28,6 +28,14 @@ def gradient_responses(model: nn.Module, x: Tensor, y: Tensor, *, n_classes: int
     -------
     Tensor, shape (n_classes, C, T)
         In score per unit of the signal. The score is the true class' logit, before any softmax.
+
+    Examples
+    --------
+    >>> from spdnorm.models import EEGSPDNet
+    >>> model = EEGSPDNet(n_chans=4, n_outputs=2, n_times=60)
+    >>> x, y = torch.randn(6, 4, 60), torch.tensor([0, 1, 0, 1, 0, 1])
+    >>> gradient_responses(model, x, y, n_classes=2).shape
+    torch.Size([2, 4, 60])
     """
     counts = torch.bincount(y, minlength=n_classes)
     if len(counts) > n_classes or bool((counts == 0).any()):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .save import Drawn
+from .output import Drawn
 from .shares import WINDOW
 from .style import SEQUENTIAL, style
 
@@ -35,6 +35,13 @@ def draw_heatmaps(
         Seconds.
     window : pair of float, optional
         A stretch of time to mark.
+
+    Examples
+    --------
+    >>> times, maps = np.arange(60) / 60, np.random.default_rng(0).random((2, 3, 60))
+    >>> drawn = draw_heatmaps({"mine": maps}, times=times, class_names="ab", channel_names=("O1", "Oz", "O2"))
+    >>> drawn.data.shape
+    (6, 63)
     """
     step = times[1] - times[0]
     extent = (times[0] - step / 2, times[-1] + step / 2, len(channel_names) - 0.5, -0.5)

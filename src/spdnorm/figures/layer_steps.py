@@ -32,6 +32,15 @@ def normalization_steps(layer: RiemannianBatchNorm, x: Tensor) -> dict[str, Tens
     dict of str to Tensor, shapes (N, n, n)
         ``input``; ``centred`` about the identity (of the metric's own space); ``scaled``; ``output``, moved to the
         bias, which is what the layer returns.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import random_spd
+    >>> from spdnorm.nn import GBWBatchNorm
+    >>> layer, x = GBWBatchNorm(3, dtype=torch.float64), random_spd(3, 10)
+    >>> steps = normalization_steps(layer, x)
+    >>> list(steps), torch.allclose(steps["output"], layer(x))
+    (['input', 'centred', 'scaled', 'output'], True)
     """
     mean, variance = (None, None) if layer.training else (layer.running_mean, layer.running_var)
     options = Options(

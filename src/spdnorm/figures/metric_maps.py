@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 
 from ..geometry import Metric, get
-from .save import Drawn
+from .output import Drawn
 from .style import category, style
 
 __all__ = ["draw_metric_maps"]
@@ -21,6 +21,12 @@ def draw_metric_maps(*, points: int = 241) -> Drawn:
 
     The logarithm against eigenvalues from 1e-5 on, where those of ill-conditioned matrices lie; the exponential
     against eigenvalues of tangent vectors.
+
+    Examples
+    --------
+    >>> data = draw_metric_maps().data
+    >>> data.groupby(["metric", "map"])["output"].min().round(2).to_dict()
+    {('AIM', 'exp'): 0.14, ('AIM', 'log'): -11.51, ('BWM', 'exp'): 0.0, ('BWM', 'log'): -1.99}
     """
     wide = np.geomspace(1e-5, 10.0, points)
     # BWM's exponential leaves the manifold's geodesics below -2, where 1 + u/2 changes its sign.

@@ -18,9 +18,9 @@ from .gradients import gradient_responses
 from .heatmaps import draw_heatmaps
 from .layer_steps import ill_conditioned_batch, normalization_steps
 from .metric_maps import draw_metric_maps
+from .output import Drawn
 from .request import Request
 from .runs import NORM_LABELS, TrainedRun
-from .save import Drawn
 from .share_plot import draw_shares
 from .shares import shares_of_run
 from .topomaps import draw_topomaps, scalp

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from .errors import FigureError
 
 if TYPE_CHECKING:
+    from .output import Drawn
     from .request import Request
-    from .save import Drawn
 
 __all__ = ["FIGURES", "FigureInfo", "figure_names", "make_figure"]
 
@@ -62,12 +62,28 @@ ALIASES = {
 
 
 def figure_names() -> list[str]:
-    """Return the names that :func:`make_figure` knows."""
+    """Return the names that :func:`make_figure` knows.
+
+    Examples
+    --------
+    >>> figure_names()[:3]
+    ['fig-heat', 'fig-topo', 'topo']
+    """
     return list(FIGURES)
 
 
 def make_figure(name: str, request: Request) -> tuple[str, Drawn]:
-    """Draw a figure by its name or the paper's label for it; return its name and what was drawn."""
+    """Draw a figure by its name or the paper's label for it; return its name and what was drawn.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Store
+    >>> from spdnorm.figures import Request, save
+    >>> name, drawn = make_figure("tab:metric", Request(store=Store(Path("runs"))))
+    >>> [path.name for path in save(drawn, Path("figures"), name, formats=("svg",))]
+    ['metric-maps.svg', 'metric-maps.csv']
+    """
     name = ALIASES.get(name, name)
     if name not in FIGURES:
         raise FigureError(f"no figure is named {name!r}; there are {', '.join(FIGURES)}")

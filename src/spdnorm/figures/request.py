@@ -33,6 +33,14 @@ class Request:
         Samples whose gradients are averaged.
     channel_names : tuple of str
         Instead of the data set's.
+    channel, window : str, pair of float
+        What ``response-shares`` measures.
+
+    Examples
+    --------
+    >>> request = Request(store=Store(Path("runs")), norms=("gbw", "spd"), subject=3)
+    >>> request.part, request.seeds
+    ('test', 1)
     """
 
     store: Store

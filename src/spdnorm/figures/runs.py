@@ -43,7 +43,16 @@ _WITH_MATRICES = ("spdnet", "rresnet", "eegspdnet")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedRun:
-    """A run that is done, and the data it was trained on."""
+    """A run that is done, and the data it was trained on: what :func:`open_run` and :func:`train_run` return.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import load_recipe
+    >>> config = load_recipe("demo").entries(quick=True)[0].config
+    >>> run = train_run(config, store=Store(Path("runs")), execution=Execution())
+    >>> run.label, run.epochs, run.model(epoch=1).training
+    ('SPDNet', [1, 2], False)
+    """
 
     folder: RunFolder
     config: RunConfig
@@ -115,7 +124,16 @@ class TrainedRun:
 
 
 def open_run(path: Path, *, data_dir: str | None) -> TrainedRun:
-    """Read a run's folder, ``RESULTS/runs/<hash>``, and load the data that it names."""
+    """Read a run's folder, ``RESULTS/runs/<hash>``, and load the data that it names.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import load_recipe
+    >>> config, store = load_recipe("demo").entries(quick=True)[0].config, Store(Path("runs"))
+    >>> _ = train_run(config, store=store, execution=Execution())
+    >>> open_run(store.run(config).path, data_dir=None).class_names[:2]
+    ('speaker 1', 'speaker 2')
+    """
     folder = RunFolder(path)
     if not folder.config_file.is_file():
         raise FigureError(f"{path} is no run's folder (it has no config.json); give RESULTS/runs/HASH")
@@ -136,6 +154,12 @@ def figure_config(norm: str, *, subject: int, seed: int, overrides: Mapping[str,
     """Return the paper's configuration on one subject of MAMEM-SSVEP-II with a normalisation.
 
     The rows of the paper's table where it has one (with their options), any registered normalisation otherwise.
+
+    Examples
+    --------
+    >>> config = figure_config("lie", subject=11, seed=0, overrides={"train.epochs": 20})
+    >>> config.model.norm_options, config.data.options, config.train.epochs
+    ({'metric': 'aim'}, {'subjects': [11]}, 20)
     """
     recipe = load_recipe("mamem_acc")
     base = recipe.entries(rows=("spdnet",), replicates=1)[0].config
@@ -146,7 +170,16 @@ def figure_config(norm: str, *, subject: int, seed: int, overrides: Mapping[str,
 
 
 def train_run(config: RunConfig, *, store: Store, execution: Execution) -> TrainedRun:
-    """Train a network, or take it from the store, with all that figures want to know of its training."""
+    """Train a network, or take it from the store, with all that figures want to know of its training.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments import load_recipe
+    >>> config = load_recipe("demo").entries(quick=True)[0].config
+    >>> run = train_run(config, store=Store(Path("runs")), execution=Execution())
+    >>> sorted(path.name for path in run.folder.path.iterdir() if path.suffix == ".csv")
+    ['conditions.csv', 'metrics.csv']
+    """
     folder = store.run(config)
     if folder.done and not snapshot_epochs(folder):
         raise FigureError(

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .save import Drawn
+from .output import Drawn
 from .shares import markdown_table, summarize_shares
 from .style import COLORS, category, style
 
@@ -21,6 +21,14 @@ def draw_shares(
     """Draw every run's shares (means over the classes) by method, and what an even response would have.
 
     ``rows`` are those of :func:`~.shares.shares_of_run`; a Markdown table of means and deviations goes with it.
+
+    Examples
+    --------
+    >>> share = {"channel": 0.3, "rank": 1, "window": 0.4, "both": 0.1, "even": 0.35}
+    >>> rows = [{"method": "GBWBN", "seed": seed, "subject": "11", "class": "10 Hz"} | share for seed in (0, 1)]
+    >>> drawn = draw_shares(rows, channel="Oz", n_channels=8, window=(0.25, 0.6))
+    >>> print(drawn.files[".md"].decode().splitlines()[2])
+    | GBWBN | 2 | 30.0 ± 0.0 | 1.0 | 40.0 ± 0.0 | 10.0 ± 0.0 |
     """
     frame = pd.DataFrame(rows)
     runs = frame.groupby(["method", "subject", "seed"], sort=False)[["channel", "window"]].mean().reset_index()

@@ -63,6 +63,12 @@ def response_shares(
         Row of the channel.
     window : pair of float
         First and last second, both included.
+
+    Examples
+    --------
+    >>> shares = response_shares(np.ones((8, 100)), np.arange(100) / 100, channel=4, window=(0.0, 0.49))
+    >>> shares.channel, shares.window, shares.even
+    (0.125, 0.5, 0.5)
     """
     inside = (times >= window[0]) & (times <= window[1])
     total = response.sum()
@@ -89,6 +95,18 @@ def shares_of_run(
     """Return a row of shares for each class of a trained run.
 
     ``channel_names`` replaces those of the data set, for another reading of files that name none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from spdnorm.experiments import Execution, RunConfig, Store
+    >>> from spdnorm.figures import train_run
+    >>> data = {"name": "basic-motions", "split": {"validation": 0.2}}
+    >>> config = RunConfig(data=data, model={"name": "eegspdnet"}, train={"epochs": 1, "dtype": "mixed"})
+    >>> run = train_run(config, store=Store(Path("runs")), execution=Execution())
+    >>> rows = shares_of_run(run, channel="gyroscope.x")
+    >>> [row["class"] for row in rows][:2]
+    ['badminton', 'running']
     """
     names = list(channel_names or run.channel_names)
     if channel not in names:

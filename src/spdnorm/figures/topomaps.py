@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from .errors import FigureError
-from .save import Drawn
+from .output import Drawn
 from .style import SEQUENTIAL, style
 
 __all__ = ["draw_topomaps", "scalp"]
@@ -49,6 +49,13 @@ def draw_topomaps(
     ----------
     responses : mapping of str to ndarray, shape (K, C)
         Mean over time; the maps of a row share one scale from 0, rows do not.
+
+    Examples
+    --------
+    >>> names = ("PO7", "PO3", "POz", "PO4", "PO8", "O1", "Oz", "O2")
+    >>> drawn = draw_topomaps({"mine": np.eye(2, 8)}, class_names=("a", "b"), channel_names=names)
+    >>> len(drawn.data)
+    16
     """
     info = scalp(channel_names)
     with style():

@@ -39,6 +39,14 @@ class Drawn:
         The numbers in it.
     files : mapping of str to bytes
         What else belongs to it, by the end of its name: ``.html``, ``.gif``, ``.md``.
+
+    Examples
+    --------
+    >>> figure = Figure()
+    >>> axis = figure.subplots()
+    >>> drawn = Drawn(figure=figure, data=pd.DataFrame({"x": [1, 2]}))
+    >>> [path.name for path in save(drawn, Path("."), "mine", formats=("png",))]
+    ['mine.png', 'mine.csv']
     """
 
     figure: Figure
@@ -56,7 +64,14 @@ def picture(figure: Figure, format: str, *, dpi: int) -> bytes:
 
 
 def save(drawn: Drawn, folder: Path, name: str, *, formats: Sequence[str] = FORMATS, dpi: int = 200) -> list[Path]:
-    """Write ``NAME.png`` and so on, ``NAME.csv`` and what else belongs to it; each file whole or not at all."""
+    """Write ``NAME.png`` and so on, ``NAME.csv`` and what else belongs to it; each file whole or not at all.
+
+    Examples
+    --------
+    >>> from spdnorm.figures import draw_gbwbn
+    >>> [path.name for path in save(draw_gbwbn(), Path("."), "layer", formats=("svg", "pdf"))]
+    ['layer.svg', 'layer.pdf', 'layer.csv']
+    """
     unknown = [entry for entry in formats if entry not in FORMATS]
     if unknown or not formats:
         raise FigureError(f"--format {', '.join(unknown) or 'is empty'}: choose from {', '.join(FORMATS)}")
