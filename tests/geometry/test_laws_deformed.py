@@ -40,6 +40,7 @@ class TestLogCholeskyMinusOne(Deformed, LogCholeskyLaws):
 
 class TestBuresWassersteinHalf(Deformed, BuresWassersteinLaws):
     theta = 0.5
+    face_transport_tolerance = 1e-3
     boundary_tolerance = 1e-2
     face_tolerance = 1e-5
 

@@ -51,11 +51,16 @@ def transport_commuting(x: Tensor, y: Tensor, u: Tensor) -> Tensor:
 def _stretch(a: Tensor, b: Tensor) -> Tensor:
     """The constant c of the module's docstring, (..., 1, 1), from the spectrum of the optimal map B A^-1."""
     a, b = a.detach(), b.detach()
-    at = spectrum(a @ a.mT)
+    x, y = a @ a.mT, b @ b.mT
+    at = spectrum(x)
     kept = at.values > rank_tolerance(at.values)
     inverse = torch.where(kept, 1 / torch.where(kept, at.values, 1.0), 0.0)
     # A^-1 = A^T X^-1; on the null space of a singular A the map is not determined and counts as 0.
     optimal_map = symmetrize(b @ a.mT @ ((at.vectors * inverse.unsqueeze(-2)) @ at.vectors.mT))
+    # Nothing happens on the null space that both ends share: there it counts as 1.
+    both = spectrum(x / torch.linalg.matrix_norm(x, keepdim=True) + y / torch.linalg.matrix_norm(y, keepdim=True))
+    idle = (both.values <= rank_tolerance(both.values)).to(a.dtype)
+    optimal_map = optimal_map + (both.vectors * idle.unsqueeze(-2)) @ both.vectors.mT
     mu = spectrum(optimal_map).values.clamp_min(torch.finfo(a.dtype).eps)
     reach = torch.log(mu).abs().amax(-1)
     return (0.5 * reach).clamp(0.05, 18.0)[..., None, None]

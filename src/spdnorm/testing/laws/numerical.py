@@ -101,24 +101,30 @@ class HardLaws(MetricSuite):
 
     def test_face(self) -> None:
         """Matrices that share a null space behave as the smaller matrices that they are."""
-        full = self.make_small_metric(4)
+        full = self.make_metric(4)
         if not full.allows_singular or not self.face_is_smaller_metric:
             pytest.skip("the metric has no faces of its own kind")
-        small, d = self.make_small_metric(3), self.draw(n=3)
+        small, d = self.make_metric(3), self.draw(n=3)
         frame = torch.linalg.qr(spd_matrices(4, seed=9)).Q[:, :3]
 
         def embed(m: Tensor) -> Tensor:
             return congruence(frame, m)
 
         x, y, xs = embed(d.x), embed(d.y), embed(d.xs)
-        assert_relative(full.distance(x, y), small.distance(d.x, d.y), self.face_tolerance, "distance in a face")
-        assert_relative(full.log(x, y), embed(small.log(d.x, d.y)), self.face_tolerance, "log in a face")
-        assert_relative(
-            full.geodesic(x, y, 0.3), embed(small.geodesic(d.x, d.y, 0.3)), self.face_tolerance, "geodesic in a face"
-        )
-        assert_relative(full.mean(xs), embed(small.mean(d.xs)), self.face_tolerance, "mean in a face")
-        two = full.mean(xs, iterations=2)
-        assert_relative(two, embed(small.mean(d.xs, iterations=2)), self.face_tolerance, "two mean steps in a face")
+        u, tolerance = embed(d.u), self.face_tolerance
+        assert_relative(full.distance(x, y), small.distance(d.x, d.y), tolerance, "distance in a face")
+        assert_relative(full.inner(x, u, u), small.inner(d.x, d.u, d.u), tolerance, "inner product in a face")
+        for what, there, here in (
+            ("exp", full.exp(x, u), small.exp(d.x, d.u)),
+            ("log", full.log(x, y), small.log(d.x, d.y)),
+            ("geodesic", full.geodesic(x, y, 0.3), small.geodesic(d.x, d.y, 0.3)),
+            ("mean", full.mean(xs), small.mean(d.xs)),
+            ("two mean steps", full.mean(xs, iterations=2), small.mean(d.xs, iterations=2)),
+        ):
+            assert_relative(there, embed(here), tolerance, f"{what} in a face")
+        transported = embed(small.transport(d.x, d.y, d.u))
+        allowed = max(tolerance, self.face_transport_tolerance)
+        assert_relative(full.transport(x, y, u), transported, allowed, "transport in a face")
 
     #: By how much a distance may change when boundary points are moved inside by 1e-10.
     boundary_tolerance: float = 1e-3
@@ -126,6 +132,9 @@ class HardLaws(MetricSuite):
     #: Relative error that rounding may cause on the boundary, where it fills the null space with eigenvalues of size
     #: eps: a metric that takes the power theta of the points sees eps^theta.
     face_tolerance: float = 1e-6
+
+    #: The same for parallel transport, where it is integrated over what rounding has put there.
+    face_transport_tolerance: float = 0.0
 
     #: Whether a face of the cone carries the same metric of a smaller size (not so where a parameter breaks it).
     face_is_smaller_metric: bool = True
