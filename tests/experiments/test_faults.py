@@ -158,7 +158,7 @@ def kill_a_worker(store: Store, configs: list[RunConfig]) -> None:
 
 
 def test_a_killed_local_process_is_told_and_the_next_call_continues(store: Store) -> None:
-    configs = [small_config(seed=seed, train__epochs=12) for seed in range(3)]
+    configs = [small_config(seed=seed, train__epochs=6) for seed in range(2)]
     killer = threading.Thread(target=kill_a_worker, args=(store, configs))
     killer.start()
     with pytest.raises(ExperimentError, match="run the same command again, with a smaller --jobs"):

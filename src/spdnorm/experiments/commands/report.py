@@ -24,6 +24,9 @@ def report(
     names: Annotated[list[str] | None, typer.Argument(help="Tables; all that were run where left out.")] = None,
     results: opt.Results = Path("runs"),
     out: Annotated[Path | None, typer.Option(help="Where to write; RESULTS/report where left out.")] = None,
+    figures: Annotated[
+        list[Path] | None, typer.Option("--figure", help="A picture to put into the page; may be repeated.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Results",
 ) -> None:
     """Print tables and write them as Markdown, LaTeX and one self-contained HTML page."""
@@ -34,5 +37,5 @@ def report(
             raise ExperimentError(f"{results} holds no table yet; make one with: spdnorm reproduce TABLE")
         for table in tables:
             show_table(table)
-        for path in write_report(tables, out or store.report, title=title):
+        for path in write_report(tables, out or store.report, title=title, figures=figures or ()):
             typer.echo(path)

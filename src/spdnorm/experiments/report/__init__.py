@@ -16,8 +16,14 @@ from .markdown import to_markdown
 __all__ = ["Grid", "Text", "facts", "layout", "to_html", "to_latex", "to_markdown", "write_report"]
 
 
-def write_report(tables: Sequence[Table], folder: Path, *, title: str = "Results") -> list[Path]:
-    """Write ``report.md``, ``report.html`` and one ``.tex`` file for each table; return their paths."""
+def write_report(
+    tables: Sequence[Table], folder: Path, *, title: str = "Results", figures: Sequence[Path] = ()
+) -> list[Path]:
+    """Write ``report.md``, ``report.html`` and one ``.tex`` file for each table; return their paths.
+
+    ``figures``: pictures that become part of the page.
+    """
+    page = to_html(tables, title=title, figures=figures)
     folder.mkdir(parents=True, exist_ok=True)
     markdown, written = [f"# {title}\n"], []
     for table in tables:
@@ -28,5 +34,5 @@ def write_report(tables: Sequence[Table], folder: Path, *, title: str = "Results
         write_text(path, to_latex(grid, title=table.recipe.title, facts=said, label=label))
         written.append(path)
     write_text(folder / "report.md", "\n".join(markdown))
-    write_text(folder / "report.html", to_html(tables, title=title))
+    write_text(folder / "report.html", page)
     return [folder / "report.html", folder / "report.md", *written]

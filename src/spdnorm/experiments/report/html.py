@@ -5,35 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
+from pathlib import Path
 
 from ..table import Table
 from .curves import Curve, curves
 from .facts import facts
 from .layout import Grid, Text, layout
+from .pictures import embedded
 from .svg import line_chart, style_of
 
 __all__ = ["to_html"]
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --rule: #d1d9e0; --paper: #fff; --best: #0550ae; }
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --rule: #d8dee4; --paper: #fff; --card: #f6f8fa;
+  --best: #0550ae; --note: #7d4e00; --note-paper: #fff8c5; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --soft: #9198a1; --rule: #3d444d; --paper: #0d1117; --best: #79b8ff; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
-h2 code { font-size: .85rem; color: var(--soft); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
-th { font-weight: 600; } th.own { font-weight: 400; color: var(--soft); white-space: normal; max-width: 9rem; }
-th:first-child { text-align: left; } th.group { text-align: center; }
-td.best { font-weight: 700; color: var(--best); }
-.facts { color: var(--soft); font-size: .9rem; } .facts p { margin: .3rem 0; }
-.charts { display: flex; flex-wrap: wrap; gap: 1rem; } .charts svg { flex: 1 1 420px; max-width: 580px; }
-svg .title { font: 600 13px system-ui, sans-serif; fill: var(--ink); }
-svg .tick { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .grid { stroke: var(--rule); }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; font-size: .9rem; }
+  :root { --ink: #e6edf3; --soft: #9198a1; --rule: #3d444d; --paper: #0d1117; --card: #151b23; --best: #79b8ff;
+    --note: #e3b341; --note-paper: #2b2207; } }
+* { box-sizing: border-box; }
+body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 1240px; margin: 0 auto; padding: 1.5rem clamp(.8rem, 3vw, 2rem) 4rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .5rem; } h3 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
+h2 { font-size: 1.25rem; margin: 2.6rem 0 .8rem; padding-top: 1rem; border-top: 1px solid var(--rule); }
+h2 code { font-size: .8rem; font-weight: 400; color: var(--soft); overflow-wrap: anywhere; }
+nav a { color: var(--best); margin-right: 1.2rem; }
+.badge { font-size: .75rem; font-weight: 600; color: var(--note); background: var(--note-paper); border-radius: 1rem;
+  padding: .15rem .6rem; vertical-align: middle; white-space: nowrap; }
+.wide { overflow-x: auto; border: 1px solid var(--rule); border-radius: 6px; width: fit-content; max-width: 100%; }
+table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; }
+th, td { padding: .32rem .8rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
+tbody tr:last-child > * { border-bottom: 0; } tbody tr:hover > * { background: var(--card); }
+thead th { background: var(--card); font-weight: 600; }
+th.own { font-weight: 400; color: var(--soft); white-space: normal; min-width: 5.5rem; max-width: 8.5rem;
+  vertical-align: bottom; font-size: .87rem; line-height: 1.3; }
+th.group { text-align: center; } .first { border-left: 1px solid var(--rule); }
+th.label { text-align: left; font-weight: 500; position: sticky; left: 0; background: var(--paper); }
+thead th.label { background: var(--card); font-weight: 600; vertical-align: bottom; }
+td.best { font-weight: 700; color: var(--best); } td.published { color: var(--soft); }
+@media (max-width: 600px) { th, td { padding: .3rem .5rem; font-size: .87rem; }
+  th.label { white-space: normal; max-width: 38vw; overflow-wrap: anywhere; } }
+.facts { color: var(--soft); font-size: .9rem; max-width: 80ch; } .facts p { margin: .45rem 0; }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 1rem; }
+.charts > svg { width: 100%; max-width: 560px; }
+svg .title { font: 600 14px system-ui, sans-serif; fill: var(--ink); }
+svg .tick { font: 12px system-ui, sans-serif; fill: var(--soft); } svg .grid { stroke: var(--rule); }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; margin: .4rem 0 .8rem;
+  font-size: .88rem; }
 .legend svg { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1.5rem; }
+figure { margin: 0; } figure img { width: 100%; background: #fff; border: 1px solid var(--rule); border-radius: 6px; }
+figcaption { color: var(--soft); font-size: .9rem; }
 """
 
 #: (title, axis label, metric, in percent); a chart is drawn where its numbers were recorded after every epoch.
@@ -45,44 +66,57 @@ CHARTS = (
 )
 
 
-def to_html(tables: Sequence[Table], *, title: str = "Results") -> str:
-    """Return the page."""
+def to_html(tables: Sequence[Table], *, title: str = "Results", figures: Sequence[Path] = ()) -> str:
+    """Return the page; pictures (PNG, SVG, JPEG, GIF) go into it whole, captioned by their file names."""
     sections = "\n".join(_section(table) for table in tables)
+    links = "".join(f'<a href="#{escape(table.name)}">{escape(table.recipe.title)}</a>' for table in tables)
+    nav = f"<nav>{links}</nav>\n" if len(tables) > 1 else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         # An icon of its own keeps browsers from asking the server for one.
         '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
-        f"{sections}\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{nav}"
+        f"{sections}\n{embedded(figures)}</body>\n</html>\n"
     )
 
 
 def _section(table: Table) -> str:
     name = escape(table.name)
     said = "".join(f"<p>{escape(line)}</p>" for line in facts(table))
+    badge = ' <span class="badge">quick form: no ranking</span>' if table.quick else ""
     return (
-        f'<section id="{name}">\n<h2>{escape(table.recipe.title)} <code>{name}</code></h2>\n'
+        f'<section id="{name}">\n<h2>{escape(table.recipe.title)} <code>{name}</code>{badge}</h2>\n'
         f'<div class="wide">{_table(layout(table))}</div>\n<div class="facts">{said}</div>\n{_charts(table)}</section>'
     )
 
 
 def _table(grid: Grid) -> str:
     groups = [(group, len(list(members))) for group, members in groupby(grid.header, key=lambda entry: entry[0])]
-    top = "".join(f'<th class="group" colspan="{count}">{escape(group)}</th>' for group, count in groups)
-    own = "".join(f'<th class="own">{escape(name)}</th>' for _, name in grid.header)
+    starts = {sum(count for _, count in groups[:i]) for i in range(len(groups))}
+    own = "".join(f'<th class="own{_rule(i, starts)}">{escape(name)}</th>' for i, (_, name) in enumerate(grid.header))
+    title = escape(grid.row_title)
+    if any(group for group, _ in groups):
+        top = "".join(f'<th class="group first" colspan="{count}">{escape(group)}</th>' for group, count in groups)
+        head = f'<tr><th class="label" rowspan="2">{title}</th>{top}</tr><tr>{own}</tr>'
+    else:
+        head = f'<tr><th class="label">{title}</th>{own}</tr>'
     body = "".join(
-        f"<tr><th>{escape(label)}</th>{''.join(_cell(cell) for cell in cells)}</tr>"
+        f'<tr><th class="label">{escape(label)}</th>'
+        f"{''.join(_cell(cell, _rule(i, starts)) for i, cell in enumerate(cells))}</tr>"
         for label, cells in zip(grid.labels, grid.body, strict=True)
     )
-    head = f"<tr><th>{escape(grid.row_title)}</th>{top}</tr><tr><th></th>{own}</tr>"
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
-def _cell(cell: Text) -> str:
-    best = ' class="best"' if cell.best else ""
+def _rule(column: int, starts: set[int]) -> str:
+    return " first" if column in starts else ""
+
+
+def _cell(cell: Text, rule: str) -> str:
+    kind = " best" if cell.best else " published" if cell.published else ""
     hint = f' title="{escape(cell.hint)}"' if cell.hint else ""
-    return f"<td{best}{hint}>{escape(cell.text)}</td>"
+    return f'<td class="{(kind + rule).strip()}"{hint}>{escape(cell.text)}</td>'
 
 
 def _charts(table: Table) -> str:
@@ -93,7 +127,9 @@ def _charts(table: Table) -> str:
             lines = curves(table, column.key, metric)
             # A test part is mostly looked at only where the validation loss improved: such points are no curve.
             whole = sum(len(line.points) for line in curves(table, column.key, "train_loss"))
-            if lines and sum(len(line.points) for line in lines) == whole:
+            # One epoch is no curve either.
+            long = any(len(line.points) > 1 for line in lines)
+            if long and sum(len(line.points) for line in lines) == whole:
                 drawn.append(line_chart(lines, title=title, y_label=label, percent=percent))
                 shown = lines
         if drawn:

@@ -16,11 +16,12 @@ EMPTY = "–"
 
 @dataclass(frozen=True)
 class Text:
-    """One cell of a rendered table; ``best`` is set in bold, ``hint`` says more on request."""
+    """One cell of a rendered table; ``best`` is bold, ``hint`` says more, ``published`` is another's number."""
 
     text: str
     best: bool = False
     hint: str = ""
+    published: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +63,7 @@ def _accuracies(table: Table) -> Grid:
             stripes.append(_ours(table, rows, column.key, protocol))
         if column.time:
             header.append((column.label, "published s/epoch"))
-            stripes.append([Text(_seconds(row.paper_seconds.get(column.key))) for row in rows])
+            stripes.append([Text(_seconds(row.paper_seconds.get(column.key)), published=True) for row in rows])
         header.append((column.label, "ours s/epoch"))
         stripes.append([Text(_seconds(_cell_seconds(table, row.key, column.key))) for row in rows])
     return Grid(
@@ -77,9 +78,10 @@ def _ours(table: Table, rows: list[Row], column: str, protocol: Protocol) -> lis
     cells = [table.cell(row.key, column, protocol) for row in rows]
     present = [cell for cell in cells if cell is not None]
     top = max((cell.mean for cell in present), default=None)
-    # A single row has nothing to be best of.
+    # A single row has nothing to be best of, and a quick form ranks nothing.
+    ranked = len(present) > 1 and not table.quick
     return [
-        Text(EMPTY) if cell is None else Text(_number(cell), len(present) > 1 and cell.mean == top, describe(cell))
+        Text(EMPTY) if cell is None else Text(_number(cell), ranked and cell.mean == top, describe(cell))
         for cell in cells
     ]
 
@@ -104,7 +106,7 @@ def _published(row: Row, column: str) -> Text:
     if column not in row.paper:
         return Text(EMPTY)
     average, spread = row.paper[column]
-    return Text(f"{average:.2f} ± {spread:.2f}")
+    return Text(f"{average:.2f} ± {spread:.2f}", published=True)
 
 
 def _seconds(value: float | None) -> str:
@@ -143,7 +145,7 @@ def _conditions(table: Table) -> Grid:
             if epoch in row.paper_counts:
                 grid.labels.append(f"{row.label}, epoch {epoch}, published")
                 counts = row.paper_counts[epoch]
-                grid.body.append([Text(f"{count:,}") for name in thresholds for count in counts[name]])
+                grid.body.append([Text(f"{count:,}", published=True) for name in thresholds for count in counts[name]])
     return grid
 
 

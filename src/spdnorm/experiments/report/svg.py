@@ -10,8 +10,8 @@ from .curves import Curve
 
 __all__ = ["line_chart", "style_of"]
 
-WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 30, 42
+WIDTH, HEIGHT = 440, 280
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 30, 44
 
 #: Okabe and Ito's colours, told apart by colour-blind readers; dashes repeat them.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7a00")
