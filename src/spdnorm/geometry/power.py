@@ -47,7 +47,8 @@ class PowerDeformed(Pullback):
 
     theta = 1 is the base itself. As theta -> 0 the metric tends to the base's inner product at the identity, of
     the differentials of log (paper, Prop. 3.2): the log-Euclidean metric for AIM, a quarter of it for BW,
-    and for the generalised BW metric the variant <L_M(log_* U), log_* V> / 2.
+    and for the generalised BW metric the variant <L_M(log_* U), log_* V> / 2. The distance to the limit is of the
+    order of theta; rounding grows as epsilon / theta, so that below 1e-8 (float64) the limit is the better number.
 
     Parameters
     ----------
