@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import random
 import signal
 import subprocess
@@ -15,10 +16,13 @@ import numpy as np
 import pytest
 import torch
 from experiment_helpers import small_config
+from lightning_fabric import Fabric
 
 from spdnorm.experiments import CheckpointError, Execution, RunConfig, RunFolder, RunLockedError, Store
+from spdnorm.experiments.batched_trainer import BatchedTrainer
 from spdnorm.experiments.checkpoint import load_checkpoint
-from spdnorm.experiments.run import run
+from spdnorm.experiments.data import load_task
+from spdnorm.experiments.run import make_trainer, run
 
 #: What differs from one computation of the same numbers to the next.
 CLOCK = {"seconds", "samples_per_second", "seconds_per_epoch", "median_seconds_per_epoch", "commit"}
@@ -69,6 +73,7 @@ def test_same_seed_same_bits_and_the_callers_randomness_is_untouched(tmp_path: P
 KILLED = """
 import sys
 from experiment_helpers import small_config
+from lightning_fabric import Fabric
 from spdnorm.experiments import Store
 from spdnorm.experiments.run import run
 from pathlib import Path
@@ -219,6 +224,43 @@ def test_readings_are_what_the_metrics_say(store: Store) -> None:
     assert paper["epoch"] == int(chosen["epoch"])
     assert released["accuracy"] == float(rows[-1]["validation_batch_accuracy"])
     assert (released["part"], released["average"], released["selection"]) == ("validation", "batches", "last epoch")
+
+
+def test_a_loss_that_is_no_number_is_never_the_best() -> None:
+    config = small_config(train__epochs=3)
+    task = load_task(config.data, data_dir=None, dtype=torch.float64)
+    one = make_trainer(config, task, Fabric(accelerator="cpu", devices=1))
+    several = BatchedTrainer(configs=[config] * 2, tasks=[task] * 2, modules=[one.module, one.module])
+    losses = [float("nan"), 2.0, 1.0, float("nan"), 1.5]
+    for epoch, loss in enumerate(losses, start=1):
+        one._remember(epoch, {"validation_loss": loss})
+        several._remember(epoch, [{"validation_loss": loss}, {"validation_loss": float("nan")}])
+    assert one.best is not None
+    assert (one.best["epoch"], one.best["loss"]) == (3, 1.0)
+    # A network that only ever diverged still had a validation part: its reading is that of the first epoch.
+    assert [several.chosen_epoch(i) for i in range(2)] == [3, 1]
+
+
+def test_mixed_precision_trains(store: Store) -> None:
+    config = small_config(train__dtype="float32", train__precision="bf16-mixed", train__epochs=10)
+    result = run(config, store=store)
+    history = [float(row["train_loss"]) for row in numbers(store.run(config))["rows"]]
+    assert history[-1] < history[0]
+    assert result["readings"]["paper"]["accuracy"] > 1 / 9 + 0.1
+
+
+def test_schedules_move_the_learning_rate_as_they_say(store: Store) -> None:
+    values = {"train__epochs": 5, "model__norm": "none", "model__norm_options": {}, "optim__lr": 0.01}
+    expected = {
+        "none": [0.01] * 5,
+        "step": [0.01, 0.01, 0.001, 0.001, 0.0001],
+        "cosine": [0.005 * (1 + math.cos(math.pi * k / 5)) for k in range(5)],
+    }
+    for name, rates in expected.items():
+        config = small_config(**values, optim__schedule={"name": name, "step_size": 2})
+        run(config, store=store)
+        found = [float(row["lr"]) for row in numbers(store.run(config))["rows"]]
+        assert found == pytest.approx(rates), name
 
 
 def test_gradient_clipping_and_float32(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -150,12 +151,14 @@ class BatchedTrainer:
                 row[f"{name}_batch_accuracy"] = batch_accuracy
 
     def _remember(self, epoch: int, rows: list[dict[str, float]]) -> list[bool]:
-        better = [row["validation_loss"] < best for row, best in zip(rows, self.best_loss, strict=True)]
+        # As one by one: a loss that is no number is worse than any, and the first epoch stands until then.
+        losses = [row["validation_loss"] if math.isfinite(row["validation_loss"]) else math.inf for row in rows]
+        better = [not self.best or loss < best for loss, best in zip(losses, self.best_loss, strict=True)]
         state = {**self.params, **self.buffers}
         if not self.best:
             self.best = {key: value.detach().clone() for key, value in state.items()}
         for index in (i for i, is_better in enumerate(better) if is_better):
-            self.best_loss[index], self.best_epoch[index] = rows[index]["validation_loss"], epoch
+            self.best_loss[index], self.best_epoch[index] = losses[index], epoch
             for key, value in state.items():
                 self.best[key][index] = value.detach()[index]
         return better

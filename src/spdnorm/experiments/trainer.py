@@ -7,6 +7,7 @@ before the end of an epoch.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -156,7 +157,8 @@ class Trainer:
         }
 
     def _remember(self, epoch: int, row: dict[str, float]) -> None:
-        loss = row["validation_loss"]
+        # A loss that is no number is worse than any; the first epoch is the choice until another is better.
+        loss = row["validation_loss"] if math.isfinite(row["validation_loss"]) else math.inf
         if self.best is None or loss < self.best["loss"]:
             state = {key: value.detach().clone() for key, value in self.module.state_dict().items()}
             self.best = {"epoch": epoch, "loss": loss, "model": state}

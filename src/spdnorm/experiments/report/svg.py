@@ -26,7 +26,8 @@ def style_of(index: int) -> tuple[str, str]:
 def line_chart(lines: Sequence[Curve], *, title: str, y_label: str, percent: bool = False) -> str:
     """Return an ``<svg>`` element with one line for each curve, over epochs."""
     xs = [x for line in lines for x, _ in line.points]
-    ys = [y for line in lines for _, y in line.points if math.isfinite(y)]
+    # A run that diverged has no finite loss: its line is not drawn, and others may be all there is.
+    ys = [y for line in lines for _, y in line.points if math.isfinite(y)] or [0.0]
     x_ticks = ticks(min(xs), max(xs), whole=True)
     y_ticks = ticks(min(ys), max(ys))
     x_range = (min(min(xs), x_ticks[0]), max(max(xs), x_ticks[-1]))
