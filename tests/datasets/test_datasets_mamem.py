@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import mne
@@ -12,7 +14,7 @@ from moabb.datasets.base import BaseDataset
 from scipy.io import savemat
 from scipy.stats import rankdata
 
-from spdnorm.datasets import ChecksumError, CorruptDataError, MissingDataError, load
+from spdnorm.datasets import ChecksumError, CorruptDataError, MissingDataError, RemoteFile, load, mamem
 from spdnorm.datasets.mamem import CHANNELS, CHANNELS_AS_LISTED, SPLIT_OF_SESSION
 from spdnorm.datasets.mamem_raw import ELECTRODES, epochs_of_run, from_recordings, load_mamem_raw, write_segments
 
@@ -150,6 +152,20 @@ def test_truncated_and_exchanged_files(tmp_path):
         path.write_bytes(whole[:keep])
         with pytest.raises(CorruptDataError, match=r"U001\.mat \(\d+ bytes\) cannot be read"):
             load("mamem", tmp_path, subjects=[1])
+
+
+def test_loading_fetches_what_is_missing_and_replaces_nothing(server, tmp_path, monkeypatch):
+    own = write_subject(tmp_path / "mamem", 1).read_bytes()  # a user's own preprocessing: not the recorded hash
+    body = write_subject(tmp_path / "elsewhere", 2).read_bytes()
+    server.files["U002.mat"] = body
+    files = tuple(
+        RemoteFile(name=name, sha256=hashlib.sha256(body).hexdigest(), url=server.url(name))
+        for name in ("U001.mat", "U002.mat")
+    )
+    monkeypatch.setattr(mamem, "INFO", replace(mamem.INFO, files=files))
+    assert len(load("mamem", tmp_path, subjects=[1, 2])) == 1000
+    assert (tmp_path / "mamem" / "U001.mat").read_bytes() == own
+    assert server.requests == [None]
 
 
 def test_a_partial_folder(tmp_path):

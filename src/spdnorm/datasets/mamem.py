@@ -82,7 +82,7 @@ def load_mamem(
     dtype : floating dtype
         The files hold float64.
     download : bool
-        Fetch what is missing.
+        Fetch the files that are missing; those that are there are left as they are.
     verify : bool
         Check every file against its recorded SHA-256 before reading it.
 
@@ -98,8 +98,9 @@ def load_mamem(
     if unknown or not chosen:
         raise ValueError(f"subjects={list(chosen)}: choose from {SUBJECTS[0]} to {SUBJECTS[-1]}")
     wanted = [_file_name(subject) for subject in chosen]
-    if download and any(not (root / INFO.folder / name).is_file() for name in wanted):
-        fetch(INFO, root, only=wanted)
+    missing = [name for name in wanted if not (root / INFO.folder / name).is_file()]
+    if download and missing:
+        fetch(INFO, root, only=missing)  # and not the others: loading replaces no file
     folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
     paths = require_files(folder, wanted, title=INFO.title, instructions=INFO.instructions)
     if verify:
