@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from pathlib import Path
 
@@ -41,6 +43,8 @@ def test_braindecodes_classifier_trains_the_eeg_network(signals: Data) -> None:
     classifier.fit(x[:60], y[:60])
     assert (classifier.module_.n_chans, classifier.module_.n_times) == (4, 100)
     assert (classifier.predict(x[60:]) == y[60:]).mean() > 0.9
+    for again in (copy.deepcopy(classifier), pickle.loads(pickle.dumps(classifier))):
+        np.testing.assert_array_equal(again.predict_proba(x), classifier.predict_proba(x))
 
 
 def test_moabbs_evaluation_beside_pyriemanns_pipelines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

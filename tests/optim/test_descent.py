@@ -51,8 +51,10 @@ def start(metric: str = "bwm", n: int = 4) -> geoopt.ManifoldParameter:
         (lambda p: RiemannianSGD(p, lr=0.1, momentum=0.7, nesterov=True), 300, 1e-8),
         (lambda p: RiemannianAdam(p, lr=0.2), 300, 1e-6),
         (lambda p: RiemannianAdam(p, lr=0.2, amsgrad=True), 300, 1e-6),
+        (lambda p: RiemannianSGD(p, lr=0.1, momentum=0.7, stabilize=3), 300, 1e-8),
+        (lambda p: RiemannianAdam(p, lr=0.2, stabilize=3), 300, 1e-6),
     ],
-    ids=["sgd", "momentum", "nesterov", "adam", "amsgrad"],
+    ids=["sgd", "momentum", "nesterov", "adam", "amsgrad", "momentum-stabilised", "adam-stabilised"],
 )
 def test_descent_reaches_the_barycentre_in_closed_form(make, steps, tolerance) -> None:  # type: ignore[no-untyped-def]
     xs, barycentre = commuting()

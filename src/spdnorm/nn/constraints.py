@@ -13,7 +13,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from spdnorm.linalg import EXP, LOG, check_symmetric, matrix_function, symmetrize
+from spdnorm.linalg import (
+    EXP,
+    EXP_HALF,
+    EXP_MINUS_HALF,
+    INV_SQRT,
+    LOG,
+    SQRT,
+    check_symmetric,
+    matrix_function,
+    spectrum,
+    symmetrize,
+)
+from spdnorm.nn.pickling import make_picklable
 
 
 class PicklableModule(nn.Module):
@@ -42,8 +54,8 @@ def _blank(kind: type[nn.Module], names: list[str]) -> nn.Module:
 class SPDExponential(nn.Module):
     """X = exp(S) with S symmetric: every real matrix parametrises an SPD one, the zero matrix the identity.
 
-    The update of S is isotropic about the identity, and no step leaves the cone, however long: only where the
-    eigenvalues of S spread by more than the precision holds (log(1 / eps), 36 in float64 and 16 in float32) does rounding.
+    The update of S is isotropic about the identity, and no step leaves the cone, however long; rounding does, once the
+    eigenvalues of S spread by more than log(1 / eps), 36 in float64 and 16 in float32.
     """
 
     def forward(self, s: Tensor) -> Tensor:
@@ -79,9 +91,29 @@ def register_spd(
     if parametrized:
         setattr(module, name, nn.Parameter(initial))
         parametrize.register_parametrization(module, name, SPDExponential())
+        make_picklable(module)
         return
     manifold = manifold or geoopt.SymmetricPositiveDefinite()
     setattr(module, name, geoopt.ManifoldParameter(initial, manifold=manifold))
+
+
+def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
+    """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
+    if parametrize.is_parametrized(module, name):
+        chain = module.parametrizations[name]  # type: ignore[index]
+        if len(chain) == 1 and isinstance(chain[0], SPDExponential):
+            s = spectrum(symmetrize(chain.original))
+            return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
+    x = spectrum(getattr(module, name))
+    x.check(INV_SQRT, name)
+    return x.apply(SQRT), x.apply(INV_SQRT)
+
+
+def unconstrained(module: nn.Module, name: str) -> Tensor:
+    """The free tensor behind a constrained parameter, or the plain parameter, whatever its values."""
+    if parametrize.is_parametrized(module, name):
+        return module.parametrizations[name].original  # type: ignore[index,union-attr,return-value]
+    return getattr(module, name)
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from spdnorm.linalg import checks_active
+from spdnorm.nn.pickling import make_picklable
 
 
 def orthonormal_rows(a: Tensor) -> Tensor:
@@ -108,6 +109,7 @@ def register_semi_orthogonal(module: nn.Module, name: str, value: Tensor, *, par
     if parametrized:
         module.register_parameter(name, nn.Parameter(value))
         parametrize.register_parametrization(module, name, SemiOrthogonal())
+        make_picklable(module)
     else:
         module.register_parameter(name, geoopt.ManifoldParameter(value, manifold=RowStiefel()))
 
