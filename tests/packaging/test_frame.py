@@ -60,7 +60,9 @@ def test_two_commands(project: dict[str, Any]) -> None:
     """``make demo`` and ``make test`` stand on the README's first screen; what they run is what they promise."""
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
     for command in ("make demo", "make test"):
-        assert any(line.startswith(command) for line in first_screen), f"{command} is not on the first screen"
+        assert any(line.removeprefix("$ ").startswith(command) for line in first_screen), (
+            f"{command} is not on the first screen"
+        )
     # Without the environment's MAKEFLAGS, should the tests run under make.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     planned = subprocess.run(
