@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
+import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_FENCE = re.compile(r"^(?P<fence>```+)(?P<language>[^`\n]*)\n(?P<text>.*?)^(?P=fence)\s*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>```+)(?P<language>[^`\n]*)\n(?P<text>.*?)^(?P=indent)(?P=fence)\s*$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Block:
 def blocks(path: Path) -> list[Block]:
     text = path.read_text(encoding="utf-8")
     return [
-        Block(match["language"].strip(), match["text"], text[: match.start()].count("\n") + 2)
+        Block(match["language"].strip(), textwrap.dedent(match["text"]), text[: match.start()].count("\n") + 2)
         for match in _FENCE.finditer(text)
     ]
 

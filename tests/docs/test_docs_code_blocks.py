@@ -10,6 +10,7 @@ import torch
 from code_blocks import ROOT, blocks, check_command, commands, pages
 
 from spdnorm.datasets import MissingDataError
+from spdnorm.experiments import Recipe
 
 PAGES = [path for path in pages() if blocks(path)]
 
@@ -33,7 +34,9 @@ def test_code_blocks(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             for command in commands(block):
                 check_command(command)
         elif block.language == "toml":
-            tomllib.loads(block.text)
+            tree = tomllib.loads(block.text)
+            if "rows" in tree:
+                assert Recipe.model_validate(tree).entries()
     if missing:
         pytest.skip(missing)
 
