@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -221,6 +222,27 @@ def test_a_killed_unpacking_leaves_nothing_that_passes_for_data(tmp_path):
     assert not (tmp_path / "release").exists()
     assert len(unpacked_files(tmp_path, ".npy")) == 4000
     assert not (tmp_path / ".release.unpacking").exists()
+
+
+def test_archives_damaged_at_random_are_named_and_leave_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as content:
+        for k in range(5):
+            content.writestr(f"files/{k}.npy", rng.bytes(60))
+    whole = path.read_bytes()
+    failures = 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for at in rng.integers(len(whole), size=3):
+            damaged[at] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            shutil.rmtree(extract(path, tmp_path / "target"))
+        except CorruptDataError:
+            failures += 1
+        assert [left.name for left in tmp_path.iterdir()] == ["data.zip"]
+    assert failures > 200
 
 
 def test_archives_that_are_none(tmp_path):

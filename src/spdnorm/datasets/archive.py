@@ -6,19 +6,15 @@ import os
 import shutil
 import tarfile
 import zipfile
-import zlib
-from lzma import LZMAError
 from pathlib import Path
 
-from .cache import locked, storage_errors
+from .cache import is_storage_error, locked, storage_errors
 from .errors import CorruptDataError, DatasetError, MissingDataError, StorageError
 from .files import files_below
 
 __all__ = ["extract", "unpacked_files"]
 
 _SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz")
-#: What damaged bytes make the two readers raise; an OSError with an errno is the disk's.
-_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, LZMAError, NotImplementedError, RuntimeError)
 
 
 def unpacked_files(folder: Path, suffix: str) -> list[Path]:
@@ -67,10 +63,9 @@ def extract(archive: Path, target: Path) -> Path:
             else:
                 raise CorruptDataError(f"{archive} is not a .zip or .tar archive, or it is damaged")
             os.replace(staging, target)
-        except DatasetError:
-            raise
-        except (*_DAMAGE, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
+        except Exception as error:
+            # Damaged bytes make the readers raise whatever they lead to, a seek to nowhere included.
+            if isinstance(error, DatasetError) or is_storage_error(error):
                 raise
             raise CorruptDataError(f"{archive} cannot be unpacked, it is damaged or unsafe: {error}") from error
         finally:

@@ -20,6 +20,7 @@ __all__ = [
     "data_root",
     "dataset_folder",
     "free_space",
+    "is_storage_error",
     "locked",
     "storage_errors",
 ]
@@ -63,6 +64,11 @@ def dataset_folder(root: Path, folder: str, *, title: str, instructions: str) ->
     missing = "the data directory" if not root.is_dir() else "the folder"
     wrong = root if not root.is_dir() else path
     raise MissingDataError(f"{title}: {missing} {wrong} does not exist. {instructions}")
+
+
+def is_storage_error(error: BaseException) -> bool:
+    """Return whether the system refused to write: no space, no permission, or something in the way."""
+    return isinstance(error, OSError) and error.errno in _NO_SPACE | _NO_PERMISSION
 
 
 @contextmanager
