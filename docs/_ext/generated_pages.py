@@ -1,7 +1,7 @@
-"""Pages made when the site is built: one for each room of the API, the changelog, the list of measured pages.
+"""Pages made when the site is built: one for each room of the API, the changelog, measured pages, the cone.
 
-They are written into docs/api, docs/changelog.md and docs/accuracy/index.md, which git ignores: nothing has to be kept
-in step by hand.
+They are written into docs/api, docs/changelog.md, docs/accuracy/index.md and docs/figures/ill-condition.html, which git
+ignores: nothing has to be kept in step by hand.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+
+from spdnorm.experiments import Store
+from spdnorm.figures import Request, make_figure
 
 ROOMS = (
     "nn",
@@ -97,6 +100,8 @@ def write(app: Sphinx, config: Config) -> None:
         f"{title}\n{'=' * len(title)}\n\n{intro}\n\n.. toctree::\n   :maxdepth: 1\n\n{toctree}\n",
     )
     _write(source / "accuracy" / "index.md", _measured(source))
+    _, cone = make_figure("ill-condition", Request(store=Store(source)))
+    _write(source / "figures" / "ill-condition.html", cone.files[".html"].decode())
     _write(source / "changelog.md", (source.parent / "CHANGELOG.md").read_text(encoding="utf-8"))
 
 

@@ -130,7 +130,7 @@ def test_the_figure_tells_without_before_and_after(tmp_path: Path) -> None:
     _, drawn = make_figure("condition-numbers", Request(store=store, runs=tuple(paths)))
     assert drawn.data.groupby("features")["epoch"].nunique().to_dict() == {"after": 3, "before": 3, "without": 3}
     assert [text.get_text() for text in drawn.figure.legends[0].get_texts()] == [
-        "SPDNet",
+        "without (SPDNet)",
         "before GBWBN",
         "after GBWBN",
     ]

@@ -61,7 +61,7 @@ def draw_conditions(runs: Sequence[TrainedRun]) -> Drawn:
         axes = figure.subplots(1, 1 + len(_COUNTS), width_ratios=[1.6, 1, 1, 1])
         for i, ((method, features), frame) in enumerate(series):
             look = category(i) | {"marker": None}
-            label = f"{method}" if features == "without" else f"{features} {method.removeprefix('SPDNet-')}"
+            label = f"without ({method})" if features == "without" else f"{features} {method.removeprefix('SPDNet-')}"
             axes[0].fill_between(
                 frame["epoch"],
                 frame["lower_quartile"],

@@ -78,7 +78,8 @@ def ellipse_points(matrices: Tensor, *, count: int = 97) -> np.ndarray:
 
 def _panel(axis: Axes, matrices: Tensor, mean: Tensor) -> None:
     lines = ellipse_points(matrices)
-    axis.add_collection(LineCollection(list(lines), colors=COLORS[3], linewidths=0.8, label="matrices"))
+    width = 0.8 if len(lines) <= 40 else 0.3
+    axis.add_collection(LineCollection(list(lines), colors=COLORS[3], linewidths=width, label="matrices"))
     (centre,) = ellipse_points(mean[None])
     axis.plot(*centre.T, color=COLORS[0], linewidth=2, label="barycentre")
     (circle,) = ellipse_points(torch.eye(2, dtype=matrices.dtype)[None])

@@ -109,7 +109,7 @@ def _map(axis: Axes, response: np.ndarray, info: mne.Info, *, limit: float, name
         above = position[1] >= middle[1]
         text.set(
             fontsize=5.5,
-            position=(position[0], position[1] + (0.3 if above else -0.3) * margin),
+            position=(position[0], position[1] + (0.45 if above else -0.3) * margin),
             va="bottom" if above else "top",
             ha="center",
             clip_on=True,
