@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from .files import atomic
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 FORMAT = 1
+
+#: From each earlier format, what makes its state one of the next.
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def save_checkpoint(path: Path, state: dict[str, Any], *, config_hash: str) -> None:
@@ -31,6 +35,8 @@ def load_checkpoint(path: Path, *, config_hash: str, device: torch.device | str 
         raise CheckpointError(f"{path} cannot be read ({error}); remove it to start the run over") from error
     if not isinstance(state, dict):
         raise CheckpointError(f"{path} is no checkpoint; remove it to start the run over")
+    while state.get("format") in MIGRATIONS and state["format"] < FORMAT:
+        state = {**MIGRATIONS[state["format"]](state), "format": state["format"] + 1}
     if state.get("format") != FORMAT or state.get("config") != config_hash:
         raise CheckpointError(
             f"{path} belongs to configuration {state.get('config')!r}, format {state.get('format')!r}, not to "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spdnorm.linalg import eye_like, full_precision, symmetrize, trace
+from spdnorm.linalg import check_signals, eye_like, full_precision, symmetrize, trace
 
 ESTIMATORS = ("sample", "shrinkage", "oas", "ledoit-wolf")
 REGULARISATIONS = ("trace", "plain", "none")
@@ -126,8 +126,7 @@ def covariance(
     torch.Size([5, 8, 8])
     """
     check_options(estimator, regularization, shrinkage, epsilon, segments)
-    if x.dim() < 2:
-        raise ValueError(f"`x` must have shape (..., n, T), got {tuple(x.shape)}")
+    check_signals(x, "x")
     if segments is None:
         c = _one(x, estimator, shrinkage, correction, center)
     else:

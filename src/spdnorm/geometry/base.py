@@ -15,7 +15,7 @@ from torch import Tensor
 from spdnorm.geometry.average import Average, weighted_average
 from spdnorm.geometry.mean import MeanResult, iterate
 from spdnorm.geometry.sampling import random_spd, random_symmetric
-from spdnorm.linalg import check_symmetric, full_precision, safe_sqrt
+from spdnorm.linalg import check_alike, check_symmetric, full_precision, safe_sqrt
 
 
 class Metric(ABC):
@@ -96,6 +96,7 @@ class Metric(ABC):
     def _check(self, **named: Tensor) -> None:
         for name, value in named.items():
             check_symmetric(value, name)
+        check_alike(**named)
 
     @full_precision
     def inner(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:

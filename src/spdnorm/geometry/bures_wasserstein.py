@@ -19,6 +19,7 @@ from spdnorm.geometry.mean import MeanResult, iterate
 from spdnorm.linalg import (
     PSEUDO_INV_SQRT,
     SQRT,
+    check_congruent,
     congruence,
     eye_like,
     lyapunov,
@@ -76,7 +77,10 @@ class BuresWasserstein(Metric):
 
     def _factors(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Aligned factors (..., n, n): A A^T = X and B B^T = Y, as near to one another as such factors can be."""
-        root_x, root_y = spectrum(x).apply(SQRT), spectrum(y).apply(SQRT)
+        of_x, of_y = spectrum(x), spectrum(y)
+        of_x.check(SQRT, "x")
+        of_y.check(SQRT, "y")
+        root_x, root_y = of_x.apply(SQRT), of_y.apply(SQRT)
         return root_x @ polar(root_x @ root_y), root_y
 
     def _log(self, x: Tensor, y: Tensor) -> Tensor:
@@ -113,7 +117,9 @@ class BuresWasserstein(Metric):
             return super()._mean(xs, average, iterations, tolerance, max_iterations)
         # To convergence, the same iteration runs on a factor R of the mean R R^T: R <- average of the samples'
         # factors aligned with R. Nothing is inverted, so that small eigenvalues keep their digits.
-        roots = spectrum(xs).apply(SQRT)
+        decomposed = spectrum(xs)
+        decomposed.check(SQRT, "xs")
+        roots = decomposed.apply(SQRT)
 
         def step(factor: Tensor) -> tuple[Tensor, Tensor]:
             moved = average(roots @ polar(roots @ factor))
@@ -127,7 +133,9 @@ class BuresWasserstein(Metric):
         # The fixed point of the paper's Eq. (mean_compute2); its residual is that of Eq. (mean1).
         decomposed = spectrum(mean)
         root, inverse_root = decomposed.apply(SQRT), decomposed.apply(PSEUDO_INV_SQRT)
-        pulled = average(spectrum(congruence(root, xs)).apply(SQRT))
+        congruent = spectrum(congruence(root, xs))
+        check_congruent(congruent.values, "xs")
+        pulled = average(congruent.apply(SQRT))
         residual = torch.linalg.matrix_norm(pulled - mean) / torch.linalg.matrix_norm(mean)
         # A Gram matrix, so that no rounding makes it indefinite.
         half = inverse_root @ pulled

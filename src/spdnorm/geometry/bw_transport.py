@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spdnorm.linalg import (
     Spectrum,
+    check_congruent,
     checks_active,
     congruence,
     lyapunov,
@@ -41,9 +42,10 @@ def transport_commuting(x: Tensor, y: Tensor, u: Tensor) -> Tensor:
     # A generic combination separates eigenvalues that coincide in one of the two.
     mixed = x / torch.linalg.matrix_norm(x, keepdim=True) + 0.577 * y / torch.linalg.matrix_norm(y, keepdim=True)
     vectors = spectrum(mixed).vectors
-    of_x, of_y = (
-        (vectors.mT @ m @ vectors).diagonal(dim1=-2, dim2=-1).clamp_min(torch.finfo(x.dtype).tiny) for m in (x, y)
-    )
+    of_x, of_y = ((vectors.mT @ m @ vectors).diagonal(dim1=-2, dim2=-1) for m in (x, y))
+    check_congruent(of_x, "x")
+    check_congruent(of_y, "y")
+    of_x, of_y = (values.clamp_min(torch.finfo(x.dtype).tiny) for values in (of_x, of_y))
     ratio = (of_y[..., :, None] + of_y[..., None, :]) / (of_x[..., :, None] + of_x[..., None, :])
     return congruence(vectors, torch.sqrt(ratio) * (vectors.mT @ u @ vectors))
 

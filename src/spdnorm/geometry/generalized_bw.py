@@ -6,7 +6,7 @@ from torch import Tensor
 
 from spdnorm.geometry.bures_wasserstein import BuresWasserstein
 from spdnorm.geometry.pullback import Chart, Pullback
-from spdnorm.linalg import INV_SQRT, SQRT, check_symmetric, congruence, spectrum
+from spdnorm.linalg import INV_SQRT, SQRT, check_alike, check_symmetric, congruence, spectrum
 
 
 class CongruenceChart(Chart):
@@ -72,6 +72,10 @@ class GeneralizedBuresWasserstein(Pullback):
         check_symmetric(metric_matrix, "metric_matrix")
         self.metric_matrix = metric_matrix
         super().__init__(base or BuresWasserstein(), CongruenceChart(metric_matrix))
+
+    def _check(self, **named: Tensor) -> None:
+        super()._check(**named)
+        check_alike(**named, metric_matrix=self.metric_matrix)
 
     def __repr__(self) -> str:
         return f"GeneralizedBuresWasserstein(metric_matrix of shape {tuple(self.metric_matrix.shape)})"

@@ -3,6 +3,8 @@
 from spdnorm.linalg.autograd import call
 from spdnorm.linalg.checks import (
     check_alike,
+    check_congruent,
+    check_signals,
     check_spectrum,
     check_square,
     check_symmetric,
@@ -81,6 +83,8 @@ __all__ = [
     "backends",
     "call",
     "check_alike",
+    "check_congruent",
+    "check_signals",
     "check_spectrum",
     "check_square",
     "check_symmetric",

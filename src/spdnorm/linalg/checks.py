@@ -52,20 +52,42 @@ def checks_active(x: Tensor) -> bool:
     return x.device.type == "cpu" if forced is None else forced
 
 
+def check_tensor(x: Tensor, name: str) -> None:
+    """Raise unless ``x`` is a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"`{name}` must be a torch.Tensor, got {type(x).__name__}: wrap it with torch.as_tensor")
+
+
 def check_square(x: Tensor, name: str) -> None:
-    """Raise unless ``x`` is a real floating-point tensor of shape (..., n, n).
+    """Raise unless ``x`` is a float32 or float64 tensor of shape (..., n, n).
 
     Examples
     --------
     >>> from spdnorm.linalg import check_square
     >>> check_square(torch.eye(3), "x")
     """
-    if not isinstance(x, Tensor):
-        raise TypeError(f"`{name}` must be a torch.Tensor, got {type(x).__name__}: wrap it with torch.as_tensor")
+    check_tensor(x, name)
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"`{name}` must have shape (..., n, n), got {tuple(x.shape)}")
-    if not x.dtype.is_floating_point:
-        raise TypeError(f"`{name}` must be real floating point, got {x.dtype}: call .to(torch.float64) first")
+    if x.dtype not in (torch.float32, torch.float64):
+        raise TypeError(
+            f"`{name}` must be real floating point, float32 or float64, got {x.dtype}: call .to(torch.float64) first"
+        )
+
+
+def check_alike(**named: Tensor) -> None:
+    """Raise unless all have the dtype, the device and the matrix size of the first."""
+    (first, x), *others = named.items()
+    for name, value in others:
+        if value.dtype != x.dtype:
+            raise TypeError(f"`{first}` is {x.dtype} and `{name}` is {value.dtype}: call .to({value.dtype}) on one")
+        if value.device != x.device:
+            raise ValueError(f"`{first}` is on {x.device} and `{name}` on {value.device}: move one to the other")
+        if value.shape[-1] != x.shape[-1]:
+            raise ValueError(
+                f"`{first}` must hold matrices of size {value.shape[-1]} to match `{name}` {tuple(value.shape)}, got "
+                f"shape {tuple(x.shape)}"
+            )
 
 
 def check_symmetric(x: Tensor, name: str) -> None:
@@ -91,6 +113,33 @@ def check_symmetric(x: Tensor, name: str) -> None:
             f"`{name}` is not symmetric (max|X - X^T| = {skew:.2e}, max|X| = {size:.2e}): "
             "pass 0.5 * (x + x.mT) if the asymmetry is rounding"
         )
+
+
+def check_congruent(values: Tensor, name: str) -> None:
+    """Raise where eigenvalues (..., n) of congruences P X P^T say that an X is indefinite: signs are kept.
+
+    Rounding is as large as |P|^2 |X|, which a matrix that P all but annihilates does not show: the largest
+    eigenvalue of all has to do for its size.
+    """
+    if values.numel() == 0 or not checks_active(values):
+        return
+    lowest, highest = torch.stack(values.detach().aminmax()).tolist()
+    if not lowest >= -symmetry_tolerance(values.dtype) * max(highest, -lowest):
+        raise ValueError(
+            f"`{name}` must be positive semi-definite, one of its matrices has a negative eigenvalue: "
+            "spdnorm.linalg.clampm raises those that are rounding"
+        )
+
+
+def check_signals(x: Tensor, name: str) -> None:
+    """Raise unless ``x`` is a real tensor (..., channels, times), finite where values may be looked at."""
+    check_tensor(x, name)
+    if x.dim() < 2:
+        raise ValueError(f"`{name}` must have shape (..., channels, times), got {tuple(x.shape)}")
+    if not x.dtype.is_floating_point:
+        raise TypeError(f"`{name}` must be real floating point, got {x.dtype}: call .float() first")
+    if checks_active(x) and not bool(torch.isfinite(x.detach().sum())) and not bool(torch.isfinite(x).all()):
+        raise ValueError(f"`{name}` contains NaN or infinite values: find where they arise (torch.isfinite)")
 
 
 def check_spectrum(values: Tensor, name: str, *, definite: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spdnorm.linalg.checks import checks_active
+from spdnorm.linalg.checks import check_symmetric, checks_active
 from spdnorm.linalg.symmetric import solve_congruence, symmetrize
 
 
@@ -19,6 +19,7 @@ def cholesky(x: Tensor, *, name: str = "x") -> Tensor:
     tensor([[2., 0.],
             [1., 2.]])
     """
+    check_symmetric(x, name)
     factor, info = torch.linalg.cholesky_ex(x)
     if checks_active(x) and bool((info != 0).any()):
         raise ValueError(

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from spdnorm.linalg import check_signals
+
 
 class EEGFrontEnd(nn.Module):
     """A spatial and a temporal convolution, each with batch normalisation (Pan et al. 2022, Sec. 3.1).
@@ -61,6 +63,7 @@ class EEGFrontEnd(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Signals -> feature maps."""
+        check_signals(x, "x")
         if x.dim() == 3:
             x = x.unsqueeze(1)
         if x.dim() != 4 or x.shape[1] != 1 or x.shape[2] != self.n_chans:

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spdnorm.models.eeg_front_end import EEGFrontEnd
 from spdnorm.models.norms import NormSpec
 from spdnorm.models.spdnet import SPDNet
 from spdnorm.nn.covariance import Covariance
+from spdnorm.nn.versioned import VersionedState
 
 
-class EEGSPDNet(nn.Module):
+class EEGSPDNet(VersionedState):
     """Two convolutions (8 x 1 and 1 x 36) to a 15 x 126 map, its 15 x 15 covariance, SPDNet {15, 12}.
 
     The defaults are the paper's for MAMEM-SSVEP-II; any signal and architecture is taken.

@@ -12,9 +12,10 @@ from spdnorm.models.norms import NormSpec, apply_norm, make_norm
 from spdnorm.nn.bimap import BiMap
 from spdnorm.nn.logeig import LogEig
 from spdnorm.nn.residual import RiemannianResidual
+from spdnorm.nn.versioned import VersionedState
 
 
-class RResNet(nn.Module):
+class RResNet(VersionedState):
     """BiMap, norm, Riemannian residual steps, LogEig, a linear layer.
 
     Parameters

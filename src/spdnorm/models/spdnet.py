@@ -12,6 +12,7 @@ from spdnorm.models.norms import NormSpec, apply_norm, make_norms
 from spdnorm.nn.bimap import BiMap
 from spdnorm.nn.logeig import LogEig
 from spdnorm.nn.reeig import ReEig
+from spdnorm.nn.versioned import VersionedState
 
 
 class SPDBlock(nn.Module):
@@ -42,7 +43,7 @@ class SPDBlock(nn.Module):
         return self.rectify(apply_norm(self.norm, self.bimap(x), domains))
 
 
-class SPDNet(nn.Module):
+class SPDNet(VersionedState):
     """SPDNet of any architecture {d_0, ..., d_L}: BiMap, norm, ReEig, repeated; LogEig; a linear layer.
 
     Parameters

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spdnorm.functional.bimap import bimap
 from spdnorm.nn.semi_orthogonal import random_semi_orthogonal, register_semi_orthogonal
+from spdnorm.nn.versioned import VersionedState
 
 
-class BiMap(nn.Module):
+class BiMap(VersionedState):
     """Y = W X W^T with orthonormal rows of W (Huang and Van Gool 2017, Eq. (1)).
 
     Parameters

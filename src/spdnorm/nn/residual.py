@@ -7,8 +7,9 @@ from torch import Tensor, nn
 
 from spdnorm.functional.eigenvalues import eigenvalues, with_eigenvalues
 from spdnorm.functional.residual import check_metric, residual_step
-from spdnorm.linalg import Clamp, full_precision, spectrum
+from spdnorm.linalg import Clamp, check_alike, check_symmetric, full_precision, spectrum
 from spdnorm.nn.semi_orthogonal import random_semi_orthogonal, register_semi_orthogonal
+from spdnorm.nn.versioned import VersionedState
 
 FRAMES = ("learned", "eigenvectors")
 
@@ -32,7 +33,7 @@ def spectral_network(
     return nn.Sequential(first, *activation(), middle, *activation(), last)
 
 
-class RiemannianResidual(nn.Module):
+class RiemannianResidual(VersionedState):
     """X -> Exp_X(V(X)), V(X) = Q diag(f(l)) Q^T, l the eigenvalues of X (Katsman et al. 2023, Sec. 5.2).
 
     Parameters
@@ -100,6 +101,12 @@ class RiemannianResidual(nn.Module):
     @full_precision
     def forward(self, x: Tensor) -> Tensor:
         """SPD (..., n, n) -> SPD (..., n, n)."""
+        check_symmetric(x, "x")
+        if x.shape[-1] != self.num_features:
+            n = self.num_features
+            raise ValueError(f"`x` must have shape (..., {n}, {n}), got {tuple(x.shape)}")
+        if self.learned:
+            check_alike(x=x, frame=self.frame)
         s = spectrum(x)
         if self.threshold is not None:
             s = s.map(Clamp(self.threshold))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spdnorm.linalg import check_spectrum, eigh, rank_tolerance
+from spdnorm.linalg import check_congruent, eigh, rank_tolerance
 
 
 class Roots(NamedTuple):
@@ -111,8 +111,7 @@ class SampleRoot(NamedTuple):
 def sample_root(y: Tensor) -> tuple[SampleRoot, Tensor]:
     """Decompose positive semi-definite samples; also R with R^T R = Y^1/2."""
     values, vectors = eigh(y)
-    # A congruence keeps the signs of eigenvalues.
-    check_spectrum(values, "x", definite=False)
+    check_congruent(values, "x")
     root = values.clamp_min(0).sqrt()
     basis = vectors.mT.contiguous()
     return SampleRoot(basis, root, values <= _threshold(values)), basis * root.sqrt().unsqueeze(-1)

@@ -15,6 +15,7 @@ from spdnorm.linalg import (
     PSEUDO_INV_SQRT,
     SQRT,
     Power,
+    check_congruent,
     congruence,
     eye_like,
     spectrum,
@@ -55,8 +56,7 @@ def scaled_root(deviation: Tensor, factor: Tensor | None) -> Tensor:
 def root_of_congruence(x: Tensor, p: Tensor) -> Tensor:
     """(P X P^T)^1/2 for samples ``x`` (N, ..., n, n) and shared ``p`` (..., n, n)."""
     decomposed = spectrum(congruence(p, x))
-    # A congruence keeps the signs of eigenvalues.
-    decomposed.check(SQRT, "x")
+    check_congruent(decomposed.values, "x")
     return decomposed.apply(SQRT)
 
 

@@ -14,12 +14,13 @@ from spdnorm.functional.batch_norm import Options, Statistics, batch_statistics
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import to_batch
 from spdnorm.geometry import Average, plain_average
-from spdnorm.linalg import clampm
+from spdnorm.linalg import check_tensor, clampm
 from spdnorm.nn.constraints import PicklableModule, assign, register_spd
+from spdnorm.nn.versioned import VersionedState
 from spdnorm.stats import SynchronizedAverage, is_empty, write
 
 
-class RiemannianBatchNorm(PicklableModule, ABC):
+class RiemannianBatchNorm(VersionedState, PicklableModule, ABC):
     """Base of the normalisation layers for SPD matrices (N, n, n) or (N, C, n, n).
 
     Parameters
@@ -203,6 +204,7 @@ class RiemannianBatchNorm(PicklableModule, ABC):
         return 1.0 / (self.num_batches_tracked + 1).to(self.running_mean.dtype)
 
     def _check_input(self, x: Tensor) -> None:
+        check_tensor(x, "x")
         if x.dim() < 3 or x.shape[-1] != self.num_features or x.shape[-2] != self.num_features:
             n = self.num_features
             raise ValueError(f"`x` must have shape (N, {n}, {n}) or (N, C, {n}, {n}), got {tuple(x.shape)}")

@@ -6,13 +6,15 @@ import copy
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from spdnorm.linalg import check_tensor
 from spdnorm.nn.norm.base import RiemannianBatchNorm
+from spdnorm.nn.versioned import VersionedState
 from spdnorm.stats import anywhere
 
 
-class DomainBatchNorm(nn.Module):
+class DomainBatchNorm(VersionedState):
     """One normalisation layer, with running statistics of its own for each domain (subject, session, ...).
 
     Parameters
@@ -65,6 +67,7 @@ class DomainBatchNorm(nn.Module):
             self.norm._buffers[name] = None if domain < 0 else self._buffers[name][domain]  # type: ignore[index]
 
     def _check(self, x: Tensor, domains: Tensor) -> Tensor:
+        check_tensor(x, "x")
         if domains.dim() != 1 or domains.shape[0] != x.shape[0] or domains.dtype.is_floating_point:
             raise ValueError(
                 f"`domains` must hold one whole number for each of the {x.shape[0]} samples, got shape "
