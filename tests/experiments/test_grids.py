@@ -15,7 +15,7 @@ import pytest
 from experiment_helpers import small_config
 from test_runs import assert_same_bits, numbers
 
-from spdnorm.experiments import Execution, RunConfig, Store
+from spdnorm.experiments import Execution, ExperimentError, RunConfig, Store
 from spdnorm.experiments.grid import run_grid
 from spdnorm.experiments.run import run
 
@@ -88,15 +88,27 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
             process.wait()
 
 
+def test_a_scheduler_without_workers_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spdnorm.experiments.grid.WORKERS_SECONDS", 1)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    scheduler = dask("scheduler", "--host", address, "--no-dashboard")
+    try:
+        with pytest.raises(ExperimentError, match="has no workers; start some: dask worker tcp"):
+            run_grid([small_config()], store=store, scheduler=address)
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+
+
 def lose_a_worker(
-    store: Store, configs: list[RunConfig], workers: list[subprocess.Popen[bytes]], seen: list[int]
+    store: Store, configs: list[RunConfig], workers: list[subprocess.Popen[bytes]], seen: list[RunConfig]
 ) -> None:
     """Kill one worker once both are in the middle of a run."""
     end = time.monotonic() + 180
     while time.monotonic() < end:
         working = [config for config in configs if 2 <= store.run(config).epochs_done() < config.train.epochs]
         if len(working) >= 2:
-            seen += [store.run(config).epochs_done() for config in working]
+            seen += working
             workers[0].send_signal(signal.SIGKILL)
             return
         time.sleep(0.01)
@@ -106,9 +118,9 @@ def test_dask_grid_survives_the_loss_of_a_worker(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
     address, workers = cluster
-    configs = [small_config(seed=seed, train__epochs=25) for seed in range(4)]
+    configs = [small_config(seed=seed, train__epochs=25) for seed in range(3)]
     store = Store(tmp_path / "results")
-    seen: list[int] = []
+    seen: list[RunConfig] = []
     killer = threading.Thread(target=lose_a_worker, args=(store, configs, workers, seen))
     killer.start()
     failures = run_grid(configs, store=store, scheduler=address)
@@ -117,7 +129,9 @@ def test_dask_grid_survives_the_loss_of_a_worker(
     assert workers[0].wait() == -signal.SIGKILL
     assert workers[1].poll() is None
     assert failures == []
+    assert all(store.run(config).done for config in configs)
+    # One of these two was taken over in its middle.
     alone = Store(tmp_path / "alone")
-    for config in configs:
+    for config in seen:
         run(config, store=alone)
         assert_same_bits(numbers(alone.run(config)), numbers(store.run(config)))

@@ -15,7 +15,7 @@ from statistics import mean, stdev
 import pytest
 
 from spdnorm.experiments import ExperimentError, Recipe, Store, Table, load_recipe, load_tables
-from spdnorm.experiments.report import layout, to_latex, write_report
+from spdnorm.experiments.report import facts, layout, to_latex, write_report
 from spdnorm.experiments.report.latex import escape
 from spdnorm.experiments.report.svg import ticks
 from spdnorm.experiments.reproduce import reproduce
@@ -67,6 +67,17 @@ def test_members_are_averaged_before_the_spread_is_taken(demo: Table, tmp_path: 
     assert cell.members == 2
     assert cell.mean == pytest.approx(mean(averages))
     assert cell.std == pytest.approx(stdev(averages))
+    assert cell.member_std == pytest.approx(
+        stdev(
+            mean(
+                100 * outcome.table.result(place)["readings"]["paper"]["accuracy"]  # type: ignore[index]
+                for place in outcome.table.places
+                if place.member == member
+            )
+            for member in (0, 1)
+        )
+    )
+    assert f"over members instead, JapaneseVowels, “paper”: SPDNet {cell.member_std:.2f}." in facts(outcome.table)[-3]
     # A replicate that lacks a member does not count.
     outcome.table.folder(outcome.table.places[0]).result_file.unlink()
     (again,) = load_tables(Store(tmp_path))

@@ -32,6 +32,8 @@ __all__ = ["Failure", "default_jobs", "run_grid"]
 TAKEOVER_SECONDS = 600.0
 #: To find a scheduler.
 CONNECT_SECONDS = 30
+#: For the first worker to be there.
+WORKERS_SECONDS = 60
 #: Networks in one batched program.
 MOST_TOGETHER = 16
 
@@ -145,8 +147,17 @@ def _engine(*, jobs: int, scheduler: str | None, threads: int) -> Iterator[None]
             raise ExperimentError(
                 f"no Dask scheduler answers at {scheduler} ({error}); start one: dask scheduler"
             ) from None
-        with client, parallel_config(backend="dask", wait_for_workers_timeout=60):
-            yield
+        try:
+            with client, parallel_config(backend="dask", wait_for_workers_timeout=WORKERS_SECONDS):
+                yield
+        except TimeoutError:
+            raise ExperimentError(
+                f"the Dask scheduler at {scheduler} has no workers; start some: dask worker {scheduler} --nthreads 1"
+            ) from None
+        except distributed.KilledWorker as error:
+            raise ExperimentError(
+                f"a run took several Dask workers with it, mostly for want of memory: {error}"
+            ) from None
     elif jobs == 1:
         with parallel_config(backend="sequential", n_jobs=1):
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +36,9 @@ def train(
     threads: opt.Threads = 1,
     checkpoint_every: opt.CheckpointEvery = 1,
     tensorboard: opt.TensorBoard = False,
+    conditions: Annotated[
+        bool, typer.Option("--conditions", help="Record condition numbers around every normalisation.")
+    ] = False,
     accelerator: opt.Accelerator = "cpu",
     devices: Annotated[int, typer.Option(help="Devices; more than one under torchrun or fabric run.", min=1)] = 1,
     progress: opt.Progress = "auto",
@@ -62,10 +66,12 @@ def train(
             devices=devices,
         )
         # Training brings in torch and Fabric, which --help and --show need not wait for.
+        from ..condition_log import ConditionLog
         from ..run import run
 
         store = Store(results)
-        result = run(config, store=store, execution=execution)
+        logs = [partial(ConditionLog, tensorboard=tensorboard)] if conditions else []
+        result = run(config, store=store, execution=execution, logs=logs)
         if result:
             _print(result, store)
 

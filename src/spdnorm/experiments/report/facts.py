@@ -34,6 +34,7 @@ def facts(table: Table) -> list[str]:
         lines.append(
             "± is the standard deviation over replicates (seeds or folds) of the average over members (subjects)."
         )
+        lines += _member_spreads(table)
     seeds = sorted({result["seed"] for result in results})
     epochs = sorted({result["config"]["train"]["epochs"] for result in results})
     lines.append(f"Seeds {_list(seeds)}; {_list(epochs)} epochs; {len(results)} of {len(table.places)} runs done.")
@@ -48,6 +49,17 @@ def _reading(results: list[dict[str, Any]], protocol: str) -> str:
         if (reading := result["readings"].get(protocol))
     }
     return " or ".join(sorted(ways)) or "no reading"
+
+
+def _member_spreads(table: Table) -> list[str]:
+    """Say how far members lie apart, which published tables may mean by ±."""
+    lines = []
+    for column in table.recipe.columns:
+        cells = [(row.label, table.cell(row.key, column.key, "paper")) for row in table.recipe.rows]
+        found = [f"{label} {cell.member_std:.2f}" for label, cell in cells if cell and cell.member_std is not None]
+        if found:
+            lines.append(f"Standard deviation over members instead, {column.label}, “paper”: {', '.join(found)}.")
+    return lines
 
 
 def _environments(table: Table) -> str:

@@ -49,7 +49,7 @@ def to_latex(grid: Grid, *, title: str, facts: Sequence[str], label: str) -> str
         rf"  \caption{{{escape(title)}}}",
         rf"  \label{{{label}}}",
         r"\end{table}",
-        *(f"% {fact}" for fact in facts),
+        *(f"% {' '.join(fact.split())}" for fact in facts),
     ]
     return "\n".join(lines) + "\n"
 
