@@ -41,6 +41,15 @@ def fetch(
     """Bring a data set's files (or those named) under ``root`` and check them.
 
     What is there with the right hash is left alone; ``offline=True`` checks and downloads nothing.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import DatasetError, fetch, info, data_root
+    >>> try:
+    ...     fetch(info("mamem"), data_root("no-such-folder"), offline=True)
+    ... except DatasetError as error:
+    ...     print(type(error).__name__)
+    MissingDataError
     """
     wanted = set(only) if only is not None else {file.name for file in info.files}
     files = [file for file in info.files if file.name in wanted]
@@ -58,7 +67,17 @@ def fetch(
 
 
 def verify(info: DatasetInfo, root: Path) -> list[Path]:
-    """Check that every recorded file is there and has its recorded hash."""
+    """Check that every recorded file is there and has its recorded hash.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import DatasetError, data_root, info, verify
+    >>> try:
+    ...     verify(info("mamem"), data_root("no-such-folder"))
+    ... except DatasetError as error:
+    ...     print(type(error).__name__)
+    MissingDataError
+    """
     return fetch(info, root, offline=True)
 
 

@@ -19,7 +19,14 @@ __all__ = ["DatasetInfo", "RemoteFile", "info", "load", "names", "register"]
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteFile:
-    """A file with a recorded hash, and where to download it from (empty: it has to be placed by hand)."""
+    """A file with a recorded hash, and where to download it from (empty: it has to be placed by hand).
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import info
+    >>> info("mamem").files[0].name
+    'U001.mat'
+    """
 
     name: str
     sha256: str
@@ -49,6 +56,12 @@ class DatasetInfo:
         What to put where when it cannot be fetched.
     prepare : callable ``prepare(root: Path, **options) -> Path``, optional
         A one-time conversion of the raw release; returns what it wrote.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import info
+    >>> info("basic-motions").kind
+    'signals'
     """
 
     name: str
@@ -97,7 +110,25 @@ def _key(name: str) -> str:
 
 
 def register(entry: DatasetInfo) -> DatasetInfo:
-    """Add a data set; names are unique, in lower case and with hyphens, as :func:`info` looks them up."""
+    """Add a data set; names are unique, in lower case and with hyphens, as :func:`info` looks them up.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import DatasetInfo, load, make_spd_classes, register
+    >>> entry = DatasetInfo(
+    ...     name="my-data",
+    ...     title="Mine",
+    ...     kind="matrices",
+    ...     loader=lambda root=None, **options: make_spd_classes(n_samples=10, **options),
+    ...     description="Ten matrices",
+    ...     licence="mine",
+    ...     citation="",
+    ... )
+    >>> register(entry) is entry
+    True
+    >>> load("my-data").x.shape
+    (10, 8, 8)
+    """
     if entry.name != _key(entry.name):
         raise ValueError(f"name={entry.name!r}: register it as {_key(entry.name)!r} (lower case, hyphens)")
     if entry.name in _REGISTRY:
@@ -107,12 +138,26 @@ def register(entry: DatasetInfo) -> DatasetInfo:
 
 
 def names() -> list[str]:
-    """Return the registered names, sorted."""
+    """Return the registered names, sorted.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import names
+    >>> {"mamem", "hdm05", "ntu", "basic-motions"} <= set(names())
+    True
+    """
     return sorted(_known())
 
 
 def info(name: str) -> DatasetInfo:
-    """Return the entry of a data set; ``moabb:NAME`` makes one for any MOABB data set."""
+    """Return the entry of a data set; ``moabb:NAME`` makes one for any MOABB data set.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import info
+    >>> info("japanese-vowels").title
+    'JapaneseVowels'
+    """
     if name.lower().startswith("moabb:"):
         from .moabb import moabb_info
 
@@ -138,6 +183,12 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None, **options: A
         Data root; defaults to ``SPDNORM_DATA``, then the user's cache directory.
     **options
         The loader's own keyword options.
+
+    Examples
+    --------
+    >>> from spdnorm.datasets import load
+    >>> load("basic-motions").x.shape
+    (80, 6, 100)
     """
     entry = info(name)
     # What needs no files needs no data folder, nor the package that finds it.

@@ -16,7 +16,24 @@ from torch.autograd import Function
 
 
 def call(function: type[Function], *inputs: Any) -> Any:
-    """``function.apply(*inputs)``; ``function`` defines ``forward`` without a context and ``setup_context``."""
+    """``function.apply(*inputs)``; ``function`` defines ``forward`` without a context and ``setup_context``.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import call
+    >>> class Double(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     def setup_context(ctx, inputs, output):
+    ...         pass
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return 2 * grad
+    >>> call(Double, torch.ones(2, requires_grad=True))
+    tensor([2., 2.], grad_fn=<EagerBackward>)
+    """
     wanted = torch.is_grad_enabled() and any(isinstance(i, Tensor) and i.requires_grad for i in inputs)
     if torch.compiler.is_compiling():
         # Where no gradient is asked for, torch.compile inlines ``forward`` and guesses from the number of arguments,

@@ -53,7 +53,13 @@ def checks_active(x: Tensor) -> bool:
 
 
 def check_tensor(x: Tensor, name: str) -> None:
-    """Raise unless ``x`` is a tensor."""
+    """Raise unless ``x`` is a tensor.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_tensor
+    >>> check_tensor(torch.ones(2), "x")
+    """
     if not isinstance(x, Tensor):
         raise TypeError(f"`{name}` must be a torch.Tensor, got {type(x).__name__}: wrap it with torch.as_tensor")
 
@@ -76,7 +82,13 @@ def check_square(x: Tensor, name: str) -> None:
 
 
 def check_alike(**named: Tensor) -> None:
-    """Raise unless all have the dtype, the device and the matrix size of the first."""
+    """Raise unless all have the dtype, the device and the matrix size of the first.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_alike
+    >>> check_alike(x=torch.eye(3), y=torch.ones(5, 3, 3))
+    """
     (first, x), *others = named.items()
     for name, value in others:
         if value.dtype != x.dtype:
@@ -120,6 +132,11 @@ def check_congruent(values: Tensor, name: str) -> None:
 
     Rounding is as large as |P|^2 |X|, which a matrix that P all but annihilates does not show: the largest
     eigenvalue of all has to do for its size.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_congruent
+    >>> check_congruent(torch.tensor([0.0, 1.0]), "x")
     """
     if values.numel() == 0 or not checks_active(values):
         return
@@ -132,7 +149,13 @@ def check_congruent(values: Tensor, name: str) -> None:
 
 
 def check_signals(x: Tensor, name: str) -> None:
-    """Raise unless ``x`` is a real tensor (..., channels, times), finite where values may be looked at."""
+    """Raise unless ``x`` is a real tensor (..., channels, times), finite where values may be looked at.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_signals
+    >>> check_signals(torch.randn(4, 8, 125), "x")
+    """
     check_tensor(x, name)
     if x.dim() < 2:
         raise ValueError(f"`{name}` must have shape (..., channels, times), got {tuple(x.shape)}")

@@ -49,6 +49,16 @@ class SynchronizedAverage:
     ----------
     total : Tensor, shape ()
         Number of samples of all processes.
+
+    Examples
+    --------
+    >>> import torch.distributed as dist
+    >>> from spdnorm.stats import SynchronizedAverage
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> average = SynchronizedAverage(2)  # of all processes; here there is one
+    >>> average(torch.tensor([1.0, 3.0]))
+    tensor(2.)
+    >>> dist.destroy_process_group()
     """
 
     def __init__(self, samples: int, *, device: torch.device | str | None = None, group: Any = None) -> None:
@@ -62,13 +72,31 @@ class SynchronizedAverage:
 
 
 def is_empty(batch: Tensor, average: Average) -> bool:
-    """Whether ``average`` has nothing to average: no sample here, nor in any process that it speaks with."""
+    """Whether ``average`` has nothing to average: no sample here, nor in any process that it speaks with.
+
+    Examples
+    --------
+    >>> from spdnorm.geometry import plain_average
+    >>> from spdnorm.stats import is_empty
+    >>> is_empty(torch.empty(0, 3, 3), plain_average)
+    True
+    """
     # In this order: the total is looked at, which makes a GPU wait, only where this process has nothing to do.
     return batch.numel() == 0 and (not isinstance(average, SynchronizedAverage) or not bool(average.total))
 
 
 def anywhere(mask: Tensor, *, group: Any = None) -> Tensor:
-    """Elementwise "or" of a boolean mask over the processes of ``group``."""
+    """Elementwise "or" of a boolean mask over the processes of ``group``.
+
+    Examples
+    --------
+    >>> import torch.distributed as dist
+    >>> from spdnorm.stats import anywhere
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> anywhere(torch.tensor([True, False]))
+    tensor([ True, False])
+    >>> dist.destroy_process_group()
+    """
     found = mask.to(torch.uint8)
     dist.all_reduce(found, op=dist.ReduceOp.MAX, group=group)
     return found.bool()
