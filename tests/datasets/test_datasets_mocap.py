@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 
 import dataset_makers as make
@@ -103,11 +104,20 @@ def test_truncated_motion_and_skeletons_are_named(figure):
     path.write_text(whole[: len(whole) - 200])
     with pytest.raises(CorruptDataError, match="not a complete AMC file"):
         read_amc(path, skeleton)
+    path.write_text(re.sub(r"ltibia \S+", "ltibia nan", whole, count=2))
+    with pytest.raises(
+        CorruptDataError, match=r"001_120\.amc: ltibia: 2 non-finite values, the first at index \(0, 0\)"
+    ):
+        read_amc(path, skeleton)
     asf = folder / "HDM_bd.asf"
     whole = asf.read_text()
     for cut, reason in ((whole.index(":hierarchy"), "hierarchy"), (whole.index(":root"), "root"), (0, "root")):
         asf.write_text(whole[:cut])
         with pytest.raises(CorruptDataError, match=rf"HDM_bd\.asf: not a complete ASF file .*{reason}"):
+            read_asf(asf)
+    for old, new in (("direction ", "direction 0 "), ("length 0.45", "length inf")):
+        asf.write_text(whole.replace(old, new, 1))
+        with pytest.raises(CorruptDataError, match=r"HDM_bd\.asf: not a complete ASF file"):
             read_asf(asf)
     asf.write_text(whole.replace("lowerback upperback", "lowerback nosuch"))
     with pytest.raises(CorruptDataError, match="nosuch"):

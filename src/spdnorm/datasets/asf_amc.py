@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import checks
 from .errors import CorruptDataError
 from .rotations import rotation
 
@@ -66,8 +67,8 @@ def read_asf(path: Path) -> Skeleton:
             bones=tuple(bones[name] for name in order),
             parents=parents,
             root_order=tuple(field.lower() for field in root["order"]),
-            root_axis=_euler([float(v) for v in rest], root.get("axis", ["XYZ"])[0], degrees=degrees),
-            length_unit=float(units.get("length", ["1"])[0]),
+            root_axis=_euler(_numbers(rest), root.get("axis", ["XYZ"])[0], degrees=degrees),
+            length_unit=_numbers(units.get("length", ["1"]))[0],
             degrees=degrees,
         )
     except (KeyError, ValueError, IndexError, UnicodeDecodeError) as error:
@@ -107,7 +108,17 @@ def read_amc(path: Path, skeleton: Skeleton) -> dict[str, np.ndarray]:
     short = [name for name, rows in columns.items() if len(rows) != frames]
     if not frames or short:
         raise CorruptDataError(f"{path}: not a complete AMC file: {frames} frames, and {short[:3]} have fewer or more")
-    return {name: np.array(rows) for name, rows in columns.items()}
+    motion = {name: np.array(rows) for name, rows in columns.items()}
+    for name in motion:
+        checks.finite(motion[name], what=f"{path}: {name}")
+    return motion
+
+
+def _numbers(fields: list[str]) -> list[float]:
+    values = [float(value) for value in fields]
+    if not np.isfinite(values).all():
+        raise ValueError(f"non-finite number in {' '.join(fields)!r}")
+    return values
 
 
 def _euler(values: list[float], order: str, *, degrees: bool) -> np.ndarray:
@@ -140,13 +151,13 @@ def _bones(lines: list[list[str]], *, degrees: bool) -> Iterator[Bone]:
             entry = {}
         elif fields[0] == "end":
             *angles, order = entry["axis"]
-            direction = np.array([float(v) for v in entry["direction"]])
+            direction = np.array(_numbers(entry["direction"])).reshape(3)
             norm = float(np.linalg.norm(direction))
             yield Bone(
                 name=entry["name"][0],
                 direction=direction / norm if norm else direction,
-                length=float(entry["length"][0]),
-                axis=_euler([float(v) for v in angles], order, degrees=degrees),
+                length=_numbers(entry["length"])[0],
+                axis=_euler(_numbers(angles), order, degrees=degrees),
                 dof=tuple(name.lower() for name in entry.get("dof", [])),
             )
         else:
