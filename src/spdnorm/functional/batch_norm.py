@@ -15,12 +15,12 @@ from torch import Tensor
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, plain_average
-from spdnorm.linalg import clampm, full_precision
+from spdnorm.linalg import Spectrum, clampm, full_precision
 from spdnorm.stats import is_empty, update_average, write
 
 
 class Statistics(NamedTuple):
-    """Barycentre (..., n, n), in the kernel's space, and variance (...).
+    """Barycentre (..., n, n), in the kernel's space, variance (...), and the barycentre's spectrum where it is known.
 
     Examples
     --------
@@ -31,6 +31,7 @@ class Statistics(NamedTuple):
 
     mean: Tensor
     variance: Tensor
+    decomposed: Spectrum | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +109,13 @@ def update_running(
 ) -> None:
     """Move the buffers towards the batch: the mean along the geodesic, the variance linearly (paper, Alg. 1)."""
     old = kernel.load(running_mean)
-    t = torch.as_tensor(momentum, dtype=old.dtype, device=old.device)
-    write(running_mean, kernel.store(kernel.interpolate(old, batch.mean.detach(), t)))
+    # A number is filled in on the device: copying it there would keep a CUDA graph from being captured.
+    t = momentum if isinstance(momentum, Tensor) else torch.full((), momentum, dtype=old.dtype, device=old.device)
+    if batch.decomposed is None:
+        new = kernel.interpolate(old, batch.mean.detach(), t)
+    else:
+        new = kernel.towards(old, batch.decomposed, t)
+    write(running_mean, kernel.store(new))
     if running_var is not None:
         update_average(running_var, batch.variance, momentum)
 
@@ -160,7 +166,7 @@ def normalize(
             weight=1.0,
         )
         if fused is not None:
-            return kernel.leave(fused.samples), Statistics(fused.mean, fused.variance)
+            return kernel.leave(fused.samples), Statistics(fused.mean, fused.variance, fused.decomposed)
     if given is None:
         given, deviation = batch_statistics(y, kernel, options)
     else:

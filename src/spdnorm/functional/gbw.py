@@ -7,26 +7,27 @@ from typing import Any, Literal
 from torch import Tensor
 
 from spdnorm.functional.batch_norm import Options, riemannian_batch_norm
-from spdnorm.functional.kernels import ChartedKernel, LearnablePowerChart, NormKernel, kernel_for
+from spdnorm.functional.kernels import BuresWassersteinKernel, ChartedKernel, LearnablePowerChart, NormKernel
 from spdnorm.functional.layout import check_like
 from spdnorm.functional.reference import reference_gbw_batch_norm
-from spdnorm.geometry import (
-    Average,
-    BuresWasserstein,
-    GeneralizedBuresWasserstein,
-    Metric,
-    PowerDeformed,
-    plain_average,
-)
+from spdnorm.geometry import Average, GeneralizedBuresWasserstein, PowerChart, plain_average
 from spdnorm.linalg import check_square, full_precision
 
 
-def gbw_kernel(metric: Tensor | None, theta: float | Tensor) -> NormKernel[Any]:
-    """Kernel of the (theta)-deformed generalised Bures-Wasserstein metric; ``metric=None`` is M = I."""
-    base: Metric = BuresWasserstein() if metric is None else GeneralizedBuresWasserstein(metric)
+def gbw_kernel(
+    metric: Tensor | None, theta: float | Tensor, *, roots: tuple[Tensor, Tensor] | None = None
+) -> NormKernel[Any]:
+    """Kernel of the (theta)-deformed generalised Bures-Wasserstein metric; ``metric=None`` is M = I.
+
+    ``roots`` are M^1/2 and M^-1/2 where they are known, in place of M.
+    """
+    if roots is None and metric is not None:
+        chart = GeneralizedBuresWasserstein(metric).chart
+        roots = chart.root, chart.inverse_root
+    kernel = BuresWassersteinKernel(roots=roots)
     if isinstance(theta, Tensor):
-        return ChartedKernel(kernel_for(base), LearnablePowerChart(theta), scale=theta**-2)
-    return kernel_for(base if theta == 1 else PowerDeformed(base, theta))
+        return ChartedKernel(kernel, LearnablePowerChart(theta), scale=theta**-2)
+    return kernel if theta == 1 else ChartedKernel(kernel, PowerChart(theta), scale=theta**-2)
 
 
 @full_precision

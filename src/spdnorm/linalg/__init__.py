@@ -26,6 +26,8 @@ from spdnorm.linalg.eigh import backends, eigh, eigh_backend, register_backend
 from spdnorm.linalg.functions import (
     ABS,
     EXP,
+    EXP_HALF,
+    EXP_MINUS_HALF,
     INV_SQRT,
     INVERSE,
     LOG,
@@ -70,6 +72,8 @@ from spdnorm.linalg.tolerances import gap_tolerance, rank_tolerance, symmetry_to
 __all__ = [
     "ABS",
     "EXP",
+    "EXP_HALF",
+    "EXP_MINUS_HALF",
     "INVERSE",
     "INV_SQRT",
     "LOG",

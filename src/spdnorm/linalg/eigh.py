@@ -9,15 +9,26 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
+from spdnorm.linalg import cusolver
+from spdnorm.linalg.threads import split_eigh, worth_splitting
+
 Backend = Callable[[Tensor], tuple[Tensor, Tensor]]
 
-# cuSOLVER's batched solver stops at this size; above it torch goes matrix by matrix.
+#: cuSOLVER's batched Jacobi solver stops at this size; above it torch goes matrix by matrix.
 CUDA_BATCHED_LIMIT = 32
+
+
+def _solve(x: Tensor) -> tuple[Tensor, Tensor]:
+    threads = torch.get_num_threads()
+    if x.device.type == "cpu" and worth_splitting(x, threads):
+        return split_eigh(x, threads)
+    values, vectors = torch.linalg.eigh(x)
+    return values, vectors
 
 
 def _torch_backend(x: Tensor) -> tuple[Tensor, Tensor]:
     try:
-        values, vectors = torch.linalg.eigh(x)
+        return _solve(x)
     except torch.linalg.LinAlgError as error:
         # LAPACK says "ill-conditioned" of NaN too, and fails on nothing else that has been seen.
         if bool(torch.isfinite(x).all()):
@@ -26,15 +37,28 @@ def _torch_backend(x: Tensor) -> tuple[Tensor, Tensor]:
             f"numbers have left the range of {x.dtype} on the way from `x`: it is too near to singular, or scaled too "
             "far from 1, for this metric; rescale it, raise its least eigenvalues (`floor`), or call .to(torch.float64)"
         ) from error
-    return values, vectors
 
 
 def _host_backend(x: Tensor) -> tuple[Tensor, Tensor]:
-    values, vectors = torch.linalg.eigh(x.cpu())
+    values, vectors = _torch_backend(x.cpu())
     return values.to(x.device), vectors.to(x.device)
 
 
-_backends: dict[str, Backend] = {"torch": _torch_backend, "host": _host_backend}
+def _cupy_backend(x: Tensor) -> tuple[Tensor, Tensor]:
+    import cupy
+
+    stream = torch.cuda.current_stream(x.device).cuda_stream
+    with cupy.cuda.Device(x.device.index or 0), cupy.cuda.ExternalStream(stream):
+        values, vectors = cupy.linalg.eigh(cupy.from_dlpack(x.detach()))
+    return torch.from_dlpack(values), torch.from_dlpack(vectors)
+
+
+_backends: dict[str, Backend] = {
+    "torch": _torch_backend,
+    "host": _host_backend,
+    "cusolver": cusolver.eigh,
+    "cupy": _cupy_backend,
+}
 _forced: ContextVar[str | None] = ContextVar("spdnorm_eigh_backend", default=None)
 
 
@@ -101,9 +125,15 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
         values, vectors = torch.linalg.eigh(x)
         return values, vectors
     name = _forced.get()
-    if name is None:
-        # Above the batched limit many small host solves beat one serial pass over the device (measured on an
-        # H200 at n = 75, batch 256: 18 ms against 250 ms).
-        serial = x.is_cuda and x.shape[-1] > CUDA_BATCHED_LIMIT and x.dim() > 2
-        name = "host" if serial else "torch"
-    return _backends[name](x)
+    return _backends[name or _automatic(x)](x)
+
+
+def _automatic(x: Tensor) -> str:
+    """The fastest that is there (benchmarks/README.md)."""
+    if not x.is_cuda:
+        return "torch"
+    if cusolver.available(x):
+        # At small n as fast as torch, which asks the device for its verdict after each call and waits for it.
+        return "cusolver"
+    # Many small solves on the host beat one serial pass over the device.
+    return "host" if x.dim() > 2 and x.shape[-1] > CUDA_BATCHED_LIMIT else "torch"

@@ -98,20 +98,22 @@ class Log(SpectralFunction):
 
 @dataclass(frozen=True)
 class Exp(SpectralFunction):
-    """Exponential."""
+    """exp(rate x); the rates 1/2 and -1/2 give both roots of exp(X) from X itself."""
+
+    rate: float = 1.0
 
     def value(self, x: Tensor) -> Tensor:  # noqa: D102
-        return torch.exp(x)
+        return torch.exp(self.rate * x)
 
     def taylor(self, x: Tensor, order: int) -> Tensor:  # noqa: D102
-        return torch.exp(x) / math.factorial(order)
+        return torch.exp(self.rate * x) * (self.rate**order / math.factorial(order))
 
     def first(self, a: Tensor, b: Tensor, floor: Tensor) -> Tensor:  # noqa: D102
+        a, b = self.rate * a, self.rate * b
         gap = -(a - b).abs()
         ones = torch.ones_like(gap)
-        return torch.exp(torch.maximum(a, b)) * torch.where(
-            gap == 0, ones, torch.expm1(gap) / torch.where(gap == 0, ones, gap)
-        )
+        slope = torch.where(gap == 0, ones, torch.expm1(gap) / torch.where(gap == 0, ones, gap))
+        return torch.exp(torch.maximum(a, b)) * (self.rate * slope)
 
     def scale(self, x: Tensor) -> Tensor:  # noqa: D102
         return torch.ones_like(x)
@@ -235,6 +237,8 @@ class PseudoInverseSqrt(SpectralFunction):
 
 LOG = Log()
 EXP = Exp()
+EXP_HALF = Exp(0.5)
+EXP_MINUS_HALF = Exp(-0.5)
 SQRT = Power(0.5)
 INV_SQRT = Power(-0.5)
 INVERSE = Power(-1.0)

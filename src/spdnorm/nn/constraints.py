@@ -6,8 +6,6 @@ parameters for Riemannian optimisers.
 
 from __future__ import annotations
 
-from typing import Any
-
 import geoopt
 import torch
 from torch import Tensor, nn
@@ -26,29 +24,6 @@ from spdnorm.linalg import (
     symmetrize,
 )
 from spdnorm.nn.pickling import make_picklable
-
-
-class PicklableModule(nn.Module):
-    """A module that can be pickled though parametrized, as ``joblib``, ``torch.save(layer)`` and spawned processes do.
-
-    torch gives each parametrized module a class of its own and refuses to pickle it. Here an unpickled module is made
-    blank from its original class, parametrized anew under the same names, and then takes over its whole state.
-    """
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if not parametrize.is_parametrized(self):
-            return super().__reduce_ex__(protocol)
-        names = list(self.parametrizations)  # type: ignore[arg-type]
-        return _blank, (parametrize.type_before_parametrizations(self), names), self.__dict__
-
-
-def _blank(kind: type[nn.Module], names: list[str]) -> nn.Module:
-    module = kind.__new__(kind)
-    nn.Module.__init__(module)
-    for name in names:
-        setattr(module, name, nn.Parameter(torch.zeros(())))
-        parametrize.register_parametrization(module, name, nn.Identity())
-    return module
 
 
 class SPDExponential(nn.Module):
@@ -100,7 +75,7 @@ def register_spd(
 def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
     """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
     if parametrize.is_parametrized(module, name):
-        chain = module.parametrizations[name]  # type: ignore[index]
+        chain: Any = module.parametrizations[name]  # type: ignore[index]
         if len(chain) == 1 and isinstance(chain[0], SPDExponential):
             s = spectrum(symmetrize(chain.original))
             return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
@@ -112,7 +87,7 @@ def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
 def unconstrained(module: nn.Module, name: str) -> Tensor:
     """The free tensor behind a constrained parameter, or the plain parameter, whatever its values."""
     if parametrize.is_parametrized(module, name):
-        return module.parametrizations[name].original  # type: ignore[index,union-attr,return-value]
+        return module.parametrizations[name].original  # type: ignore[index,union-attr]
     return getattr(module, name)
 
 

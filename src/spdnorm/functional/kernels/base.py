@@ -8,17 +8,18 @@ from typing import Generic, NamedTuple, TypeVar
 from torch import Tensor
 
 from spdnorm.geometry import Average, Metric
-from spdnorm.linalg import eye_like
+from spdnorm.linalg import Spectrum, eye_like
 
 D = TypeVar("D")
 
 
 class Normalized(NamedTuple):
-    """Normalised samples (N, ..., n, n), still in the kernel's space, and the mean and variance of use."""
+    """Normalised samples (N, ..., n, n), still in the kernel's space, and the statistics that were used."""
 
     samples: Tensor
     mean: Tensor
     variance: Tensor
+    decomposed: Spectrum | None = None
 
 
 class NormKernel(ABC, Generic[D]):
@@ -92,6 +93,10 @@ class NormKernel(ABC, Generic[D]):
     @abstractmethod
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:
         """Point at time ``t`` (..., 1, 1) on the geodesic from ``a`` to ``b``, for running means."""
+
+    def towards(self, a: Tensor, b: Spectrum, t: Tensor) -> Tensor:
+        """:meth:`interpolate` to a point whose eigendecomposition is known."""
+        return self.interpolate(a, b.matrix, t)
 
 
 class GenericKernel(NormKernel[Tensor]):

@@ -17,7 +17,7 @@ from torch import Tensor
 from spdnorm.functional.kernels import bw_fused, bw_steps
 from spdnorm.functional.kernels.base import Normalized, NormKernel
 from spdnorm.geometry import Average, BuresWasserstein, plain_average
-from spdnorm.linalg import PSEUDO_INV_SQRT, SQRT, congruence, eye_like, spectrum
+from spdnorm.linalg import PSEUDO_INV_SQRT, SQRT, Spectrum, congruence, eye_like, spectrum
 
 
 class BuresWassersteinKernel(NormKernel[Tensor]):
@@ -78,7 +78,17 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
             with torch.set_grad_enabled(stats_grad and torch.is_grad_enabled()):
                 mean = self.mean(y, plain_average, iterations)
         arguments = bw_fused.Arguments(eps=eps, stats_grad=stats_grad, weight=weight)
-        return Normalized(*bw_fused.normalise(arguments, y, self.inward, self.outward, bias, scale, mean, variance))
+        out, mean, variance, values, basis = bw_fused.normalise(
+            arguments, y, self.inward, self.outward, bias, scale, mean, variance
+        )
+        return Normalized(out, mean, variance, Spectrum(mean, values, basis))
+
+    def towards(self, a: Tensor, b: Spectrum, t: Tensor) -> Tensor:
+        """As :meth:`interpolate`, with the optimal map from A to B as B^1/2 (B^1/2 A B^1/2)^-1/2 B^1/2."""
+        root = b.values.clamp_min(0).sqrt().unsqueeze(-1) * b.vectors.mT
+        middle = spectrum(root @ a @ root.mT)
+        half = PSEUDO_INV_SQRT.value(middle.values).sqrt().unsqueeze(-1) * (middle.vectors.mT @ root)
+        return congruence((1 - t) * eye_like(a) + t * (half.mT @ half), a)
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:
         """Paper, Eq. (mean_compute1), in the form (1 - t) I + t T about A."""

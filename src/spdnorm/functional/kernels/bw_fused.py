@@ -29,15 +29,16 @@ class _Normalise(Function):
         scale: Tensor | None,
         mean: Tensor | None,
         variance: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         ctx.arguments = arguments
         ctx.save_for_backward(x, k, outward, bias, scale, mean, variance)
         ctx.barycentre = None
         if mean is None:
             mean, ctx.barycentre = bw_barycentre.forward(x, k)
         out, ctx.normalised = bw_normalise.forward(x, k, outward, bias, scale, mean, variance, arguments)
-        ctx.mark_non_differentiable(mean, ctx.normalised.variance)
-        return out, mean, ctx.normalised.variance
+        found = mean, ctx.normalised.variance, ctx.normalised.at.values, ctx.normalised.at.basis
+        ctx.mark_non_differentiable(*found)
+        return out, *found
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
@@ -80,11 +81,11 @@ def _again(arguments: Arguments, inputs: tuple[Any, ...], grad: Tensor) -> tuple
     return tuple(next(found) if t is not None and t.requires_grad else None for t in inputs)
 
 
-def normalise(arguments: Arguments, *inputs: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalised samples, and the mean and variance that were used.
+def normalise(arguments: Arguments, *inputs: Tensor | None) -> tuple[Tensor, ...]:
+    """Normalised samples, the mean and variance that were used, and the mean's eigenvalues and vectors.
 
     ``inputs`` are the samples (N, ..., n, n), M^-1/2, M^1/2, the bias's anchor, the scale, the mean and the variance;
     all but the samples may be None.
     """
-    out: tuple[Tensor, Tensor, Tensor] = _Normalise.apply(arguments, *inputs)
+    out: tuple[Tensor, ...] = _Normalise.apply(arguments, *inputs)
     return out

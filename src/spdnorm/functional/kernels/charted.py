@@ -8,7 +8,7 @@ from torch import Tensor
 
 from spdnorm.functional.kernels.base import D, Normalized, NormKernel
 from spdnorm.geometry import Average, Chart, PowerChart
-from spdnorm.linalg import symmetrize
+from spdnorm.linalg import Spectrum, symmetrize
 
 
 class ChartedKernel(NormKernel[D]):
@@ -50,6 +50,9 @@ class ChartedKernel(NormKernel[D]):
     def normalize(self, y: Tensor, *, weight: float | Tensor, **arguments: Any) -> Normalized | None:
         """That of the base, in whose space everything but the lengths is."""
         return self.base.normalize(y, weight=weight * self.scale, **arguments)
+
+    def towards(self, a: Tensor, b: Spectrum, t: Tensor) -> Tensor:  # noqa: D102
+        return self.base.towards(a, b, t)
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:  # noqa: D102
         return self.base.interpolate(a, b, t)

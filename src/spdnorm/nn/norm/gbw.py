@@ -7,11 +7,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from spdnorm.functional import Options, Statistics, gbw_batch_norm
+from spdnorm.functional import Options, Statistics, riemannian_batch_norm
 from spdnorm.functional.gbw import gbw_kernel
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.reference import reference_gbw_batch_norm, reference_statistics
 from spdnorm.geometry import Average
+from spdnorm.nn.constraints import spd_roots
 from spdnorm.nn.norm.base import RiemannianBatchNorm
 
 
@@ -105,7 +106,8 @@ class GBWBatchNorm(RiemannianBatchNorm):
 
     def kernel(self) -> NormKernel[Any]:
         """The kernel under the current metric."""
-        return gbw_kernel(self.metric, self.theta)
+        roots = spd_roots(self, "metric") if self.learn_metric else None
+        return gbw_kernel(None, self.theta, roots=roots)
 
     def _exact(self, batch: Tensor, options: Options) -> Statistics:
         if self.variant == "reference":
@@ -124,28 +126,36 @@ class GBWBatchNorm(RiemannianBatchNorm):
         average: Average,
     ) -> Tensor:
         shared: dict[str, Any] = {
-            "metric": self.metric,
+            "bias": self.bias,
             "scale": self.scale,
-            "theta": self.theta,
-            "eps": self.eps,
             "training": training,
             "momentum": momentum,
-            "average": average,
+            "channels": self.channels,
         }
         if self.variant == "reference":
+            assert isinstance(self.theta, float)
             return reference_gbw_batch_norm(
                 x,
                 mean,
                 var,
-                bias=self.bias,
+                metric=self.metric,
+                theta=self.theta,
+                eps=self.eps,
                 mean_iterations=self.mean_iterations,
-                channels=self.channels,
                 bias_target=self.bias_target,
                 power_gradient=self.power_gradient,
                 floor=self.floor,
+                average=average,
                 **shared,
             )
-        return gbw_batch_norm(x, mean, var, **shared, **self._common())
+        options = Options(
+            stats_grad=self.stats_grad,
+            mean_iterations=self.mean_iterations,
+            eps=self.eps,
+            floor=self.floor,
+            average=average,
+        )
+        return riemannian_batch_norm(x, self.kernel(), mean, var, options=options, **shared)
 
     def extra_repr(self) -> str:
         """Arguments that differ between layers."""
