@@ -6,6 +6,8 @@ parameters for Riemannian optimisers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import geoopt
 import torch
 from torch import Tensor, nn
