@@ -6,7 +6,7 @@ from torch import Tensor
 
 from spdnorm.geometry.euclidean import Euclidean
 from spdnorm.geometry.pullback import Chart, Pullback
-from spdnorm.linalg import EXP, LOG, derivative, matrix_function
+from spdnorm.linalg import EXP, LOG, derivative, matrix_function, symmetrize
 
 
 class LogChart(Chart):
@@ -24,7 +24,8 @@ class LogChart(Chart):
         return matrix_function(x, LOG)
 
     def inverse(self, y: Tensor) -> Tensor:  # noqa: D102
-        return matrix_function(y, EXP)
+        # Logarithms that cancel leave rounding errors, which need not be symmetric.
+        return matrix_function(symmetrize(y), EXP)
 
     def push(self, x: Tensor, u: Tensor) -> Tensor:  # noqa: D102
         return derivative(x, LOG, u)
