@@ -15,12 +15,12 @@ from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import to_batch
 from spdnorm.geometry import Average, plain_average
 from spdnorm.linalg import check_tensor, clampm
-from spdnorm.nn.constraints import PicklableModule, assign, register_spd
+from spdnorm.nn.constraints import assign, register_spd, unconstrained
 from spdnorm.nn.versioned import VersionedState
 from spdnorm.stats import SynchronizedAverage, is_empty, write
 
 
-class RiemannianBatchNorm(VersionedState, PicklableModule, ABC):
+class RiemannianBatchNorm(VersionedState, ABC):
     """Base of the normalisation layers for SPD matrices (N, n, n) or (N, C, n, n).
 
     Parameters
@@ -171,8 +171,9 @@ class RiemannianBatchNorm(VersionedState, PicklableModule, ABC):
         """Reset statistics, and parameters to identity bias and unit scale."""
         self.reset_running_stats()
         for name in self._spd_parameters():
-            value = getattr(self, name)
-            assign(self, name, torch.eye(self.num_features, dtype=value.dtype, device=value.device).expand_as(value))
+            # Not through the constraint: after ``to_empty`` the numbers are none that a matrix function could take.
+            like = unconstrained(self, name)
+            assign(self, name, torch.eye(self.num_features, dtype=like.dtype, device=like.device).expand_as(like))
         if self.scale is not None:
             self.scale.fill_(1)
 
