@@ -21,6 +21,7 @@ from spdnorm.linalg import (
     LOG,
     SQRT,
     check_symmetric,
+    full_precision,
     matrix_function,
     spectrum,
     symmetrize,
@@ -74,6 +75,7 @@ def register_spd(
     setattr(module, name, geoopt.ManifoldParameter(initial, manifold=manifold))
 
 
+@full_precision
 def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
     """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
     if parametrize.is_parametrized(module, name):
