@@ -102,6 +102,12 @@ def test_trained_planes(workshop: Path, data_dir: Path) -> None:
     )
 
 
+def test_a_euclidean_network_has_responses_too(workshop: Path, data_dir: Path) -> None:
+    eegnet = ["--set", "model.name=eegnet", "--set", "train.dtype=float32", "--set", "train.epochs=1"]
+    data = draw("fig-topo", workshop, data_dir, *eegnet, "--norm", "none", "--progress", "off")
+    assert data["row"].unique().tolist() == ["eegnet"]
+
+
 def test_a_run_by_its_folder(workshop: Path, data_dir: Path, tmp_path: Path) -> None:
     heat = draw("fig-heat1", workshop, data_dir, *QUICK)
     configs = [(path.parent, json.loads(path.read_text())) for path in (workshop / "runs").glob("runs/*/config.json")]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from spdnorm.cli import main
 from spdnorm.experiments import ConfigError, RunConfig, Store, load_recipe
 from spdnorm.experiments.condition_log import CONDITIONS_FILE, ConditionLog, ConditionRecorder
 from spdnorm.experiments.run import run
@@ -144,3 +145,11 @@ def test_a_run_without_recording_says_what_to_do(tmp_path: Path) -> None:
         make_figure("condition-numbers", Request(store=store, runs=(folder,)))
     with pytest.raises(FigureError, match=r"spdnorm train"):
         open_run(folder, data_dir=None).need_epochs(3)
+
+
+def test_train_records_on_request(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["train", "demo:gbwbn", "--quick", "--conditions", "--results", str(tmp_path), "--progress", "off"])
+    assert left.value.code == 0
+    (file,) = tmp_path.glob(f"runs/*/{CONDITIONS_FILE}")
+    assert [row["epoch"] for row in _read(file)] == ["1"] * 4 + ["2"] * 4

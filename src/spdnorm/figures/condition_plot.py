@@ -25,7 +25,7 @@ def condition_table(runs: Sequence[TrainedRun]) -> pd.DataFrame:
         if not run.conditions_file.is_file():
             raise FigureError(
                 f"{run.folder.path} has no conditions.csv: it was trained without recording condition numbers; "
-                "leave --run out, and the networks are trained here with it"
+                "train with --conditions, or leave --run out, and the networks are trained here with it"
             )
         frame = pd.read_csv(run.conditions_file)
         # A network without the layer passes its features on as they are.
@@ -53,7 +53,7 @@ def draw_conditions(runs: Sequence[TrainedRun]) -> Drawn:
     >>> sorted(drawn.data["features"].unique()), int(drawn.data["epoch"].max())
     (['after', 'before'], 2)
     """
-    table = condition_table(runs)
+    table, norms = condition_table(runs), {run.label: run.norm_label for run in runs}
     shown = table[table["place"] == table.groupby("method")["place"].transform("first")]
     series = [(key, frame.sort_values("epoch")) for key, frame in shown.groupby(["method", "features"], sort=False)]
     with style():
@@ -61,7 +61,7 @@ def draw_conditions(runs: Sequence[TrainedRun]) -> Drawn:
         axes = figure.subplots(1, 1 + len(_COUNTS), width_ratios=[1.6, 1, 1, 1])
         for i, ((method, features), frame) in enumerate(series):
             look = category(i) | {"marker": None}
-            label = f"without ({method})" if features == "without" else f"{features} {method.removeprefix('SPDNet-')}"
+            label = f"without ({method})" if features == "without" else f"{features} {norms[method]}"
             axes[0].fill_between(
                 frame["epoch"],
                 frame["lower_quartile"],

@@ -145,7 +145,7 @@ def _fresh_layer(request: Request) -> tuple[str, RiemannianBatchNorm]:
     layer = norm_layer(names[0], 2, dtype=torch.float64)
     if len(names) > 1 or not isinstance(layer, RiemannianBatchNorm):
         raise FigureError(f"--norm {', '.join(names)}: this figure shows one normalisation layer")
-    return NORM_LABELS.get(names[0], names[0]).removeprefix("SPDNet-"), layer
+    return NORM_LABELS.get(names[0], names[0]), layer
 
 
 def metric_maps(request: Request) -> Drawn:

@@ -26,19 +26,19 @@ __all__ = ["NORM_LABELS", "TrainedRun", "figure_config", "open_run", "train_run"
 
 PartName = Literal["train", "validation", "test", "all"]
 
-#: Normalisation by name -> the network with it, as the paper calls it.
+#: Normalisation by name -> what the paper calls it.
 NORM_LABELS = {
-    "none": "SPDNet",
-    "gbw": "SPDNet-GBWBN",
-    "bw": "SPDNet-BWBN",
-    "spd": "SPDNet-BN(m)",
-    "spdm": "SPDNet-BN(m+v)",
-    "manifold": "SPDNet-ManifoldNorm",
-    "lie": "SPDNet-LieBN",
+    "none": "",
+    "gbw": "GBWBN",
+    "bw": "BWBN",
+    "spd": "BN(m)",
+    "spdm": "BN(m+v)",
+    "manifold": "ManifoldNorm",
+    "lie": "LieBN",
 }
 
-#: Networks whose features are SPD matrices, with a place for a normalisation.
-_WITH_MATRICES = ("spdnet", "rresnet", "eegspdnet")
+#: Networks whose features are SPD matrices, with a place for a normalisation, and what the paper calls them.
+_WITH_MATRICES = {"spdnet": "SPDNet", "rresnet": "RResNet", "eegspdnet": "SPDNet"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,13 @@ class TrainedRun:
 
     @property
     def label(self) -> str:
-        """The method, for legends and titles."""
+        """The network and its normalisation, for legends and titles."""
+        model = self.config.model
+        return f"{_WITH_MATRICES.get(model.name, model.name)}-{self.norm_label}".rstrip("-")
+
+    @property
+    def norm_label(self) -> str:
+        """The normalisation alone; empty where there is none."""
         return NORM_LABELS.get(self.config.model.norm, self.config.model.norm)
 
     @property
