@@ -55,3 +55,13 @@ class GradientLaws(NormSuite):
             assert leaf.grad.isfinite().all()
             gradients.append(leaf.grad)
         assert not torch.allclose(gradients[0], gradients[1], rtol=1e-3)
+
+    def test_detached_statistics_are_constants(self) -> None:
+        """For every parameter, the metric's own included: the gradient is that of evaluation with these statistics."""
+        layer = self.layer(stats_grad=False, momentum=1.0, **self.plain)
+        x = self.data().requires_grad_()
+        wanted = [x, *layer.parameters()]
+        trained = torch.autograd.grad(layer(x).square().sum(), wanted)
+        evaluated = torch.autograd.grad(layer.eval()(x).square().sum(), wanted)
+        for a, b in zip(trained, evaluated, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)
