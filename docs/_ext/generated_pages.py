@@ -86,8 +86,17 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def _remove_stale(generated: Path) -> None:
+    """Remove the pages of names that are public no more."""
+    public = {f"spdnorm.{room}.{n}" for room in ROOMS for n in importlib.import_module(f"spdnorm.{room}").__all__}
+    for page in generated.glob("*.rst"):
+        if page.stem not in public:
+            page.unlink()
+
+
 def write(app: Sphinx, config: Config) -> None:
     source = Path(app.srcdir)
+    _remove_stale(source / "api" / "generated")
     for room in ROOMS:
         _write(source / "api" / f"{room}.rst", _page(room))
     toctree = "\n".join(f"   {room}" for room in ROOMS)

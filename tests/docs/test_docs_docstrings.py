@@ -12,6 +12,8 @@ import pytest
 import torch
 from public_names import ROOMS, documented, modules, public_names, room
 
+from spdnorm import datasets
+
 from spdnorm.geometry import registry as geometry_registry
 from spdnorm.models import registry as models_registry
 from spdnorm.nn.norm import registry as norms_registry
@@ -47,6 +49,8 @@ def test_every_public_name_has_an_example(room_name: str) -> None:
 
 @pytest.mark.parametrize("room_name", ROOMS)
 def test_examples_run(room_name: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    # Everything that registers itself has done so before the registries are put aside.
+    assert datasets.names()
     for module, attribute in REGISTRIES:
         monkeypatch.setattr(module, attribute, dict(getattr(module, attribute)))
     monkeypatch.chdir(tmp_path)
