@@ -13,7 +13,6 @@ import torch
 from public_names import ROOMS, documented, modules, public_names, room
 
 from spdnorm import datasets
-
 from spdnorm.geometry import registry as geometry_registry
 from spdnorm.models import registry as models_registry
 from spdnorm.nn.norm import registry as norms_registry
