@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from spdnorm.cli import main
-from spdnorm.experiments import ConfigError, RunConfig, Store, load_recipe
+from spdnorm.experiments import ConfigError, Execution, RunConfig, Store, load_recipe
 from spdnorm.experiments.condition_log import CONDITIONS_FILE, ConditionLog, ConditionRecorder
 from spdnorm.experiments.run import run
-from spdnorm.figures import Request, make_figure, open_run
+from spdnorm.figures import Request, make_figure, open_run, train_run
 from spdnorm.figures.errors import FigureError
 from spdnorm.models import SPDNet
 from spdnorm.testing import spd_matrices
@@ -145,6 +145,8 @@ def test_a_run_without_recording_says_what_to_do(tmp_path: Path) -> None:
         make_figure("condition-numbers", Request(store=store, runs=(folder,)))
     with pytest.raises(FigureError, match=r"spdnorm train"):
         open_run(folder, data_dir=None).need_epochs(3)
+    with pytest.raises(FigureError, match=r"--results another folder"):
+        train_run(config, store=store, execution=Execution())
 
 
 def test_train_records_on_request(tmp_path: Path) -> None:
