@@ -74,11 +74,16 @@ class _Normalise(Function):
 
 
 def _again(arguments: Arguments, inputs: tuple[Any, ...], grad: Tensor) -> tuple[Tensor | None, ...]:
-    """Gradients that can be differentiated: those of the plain composition."""
-    out = bw_steps.normalise(*inputs, **arguments._asdict())
-    wanted = [t for t in inputs if t is not None and t.requires_grad]
+    """Gradients that can be differentiated: those of the plain composition.
+
+    Taken at aliases, because inputs depend on one another (the mean on the samples, the anchor on M^-1/2): a gradient
+    at the inputs themselves would hold those paths too, which autograd follows from here on.
+    """
+    aliases: list[Any] = [None if t is None else t.view_as(t) for t in inputs]
+    out = bw_steps.normalise(*aliases, **arguments._asdict())
+    wanted = [t for t in aliases if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True, allow_unused=True))
-    return tuple(next(found) if t is not None and t.requires_grad else None for t in inputs)
+    return tuple(next(found) if t is not None and t.requires_grad else None for t in aliases)
 
 
 def normalise(arguments: Arguments, *inputs: Tensor | None) -> tuple[Tensor, ...]:

@@ -43,6 +43,15 @@ class GradientLaws(NormSuite):
     def test_second_derivatives(self) -> None:
         self._gradcheck(self.layer(n=2), self.data(2, n=2), second=True)
 
+    def test_gradients_with_a_graph_are_those_without(self) -> None:
+        """``create_graph=True`` takes another path through the code, and must end at the same numbers."""
+        layer, x, weight = self.layer(), self.data().requires_grad_(), self.data()
+        wanted = [x, *layer.parameters()]
+        loss = (weight * layer(x)).sum()
+        without = torch.autograd.grad(loss, wanted, retain_graph=True)
+        for a, b in zip(without, torch.autograd.grad(loss, wanted, create_graph=True), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-9)
+
     def test_detached_statistics(self) -> None:
         x = self.data()
         full, detached = self.layer(stats_grad=True), self.layer(stats_grad=False)
