@@ -78,8 +78,8 @@ class BuresWasserstein(Metric):
     def _factors(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Aligned factors (..., n, n): A A^T = X and B B^T = Y, as near to one another as such factors can be."""
         of_x, of_y = spectrum(x), spectrum(y)
-        of_x.check(SQRT, "x")
-        of_y.check(SQRT, "y")
+        check_congruent(of_x.values, "x")
+        check_congruent(of_y.values, "y")
         root_x, root_y = of_x.apply(SQRT), of_y.apply(SQRT)
         return root_x @ polar(root_x @ root_y), root_y
 
@@ -118,7 +118,7 @@ class BuresWasserstein(Metric):
         # To convergence, the same iteration runs on a factor R of the mean R R^T: R <- average of the samples'
         # factors aligned with R. Nothing is inverted, so that small eigenvalues keep their digits.
         decomposed = spectrum(xs)
-        decomposed.check(SQRT, "xs")
+        check_congruent(decomposed.values, "xs")
         roots = decomposed.apply(SQRT)
 
         def step(factor: Tensor) -> tuple[Tensor, Tensor]:

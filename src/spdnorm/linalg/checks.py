@@ -128,7 +128,7 @@ def check_symmetric(x: Tensor, name: str) -> None:
 
 
 def check_congruent(values: Tensor, name: str) -> None:
-    """Raise where eigenvalues (..., n) of congruences P X P^T say that an X is indefinite: signs are kept.
+    """Raise where eigenvalues (..., n) of X, or of congruences P X P^T, which keep signs, say that an X is indefinite.
 
     Rounding is as large as |P|^2 |X|, which a matrix that P all but annihilates does not show: the largest
     eigenvalue of all has to do for its size.

@@ -12,9 +12,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spdnorm.linalg.autograd import call
-from spdnorm.linalg.checks import check_square
+from spdnorm.linalg.checks import check_congruent, check_square
 from spdnorm.linalg.cholesky import cholesky
-from spdnorm.linalg.functions import SQRT
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum, spectrum
 from spdnorm.linalg.symmetric import solve_congruence, symmetrize
@@ -79,7 +78,7 @@ def lyapunov(x: Tensor, s: Tensor, *, decomposition: Spectrum | None = None) -> 
     """
     check_square(x, "x")
     d = spectrum(x) if decomposition is None else decomposition
-    d.check(SQRT, "x")
+    check_congruent(d.values, "x")
     return call(_Lyapunov, d.matrix, d.values, d.vectors, s)
 
 

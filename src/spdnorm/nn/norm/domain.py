@@ -62,9 +62,15 @@ class DomainBatchNorm(VersionedState):
             self.norm.register_buffer(name, None)
             self.register_buffer(name, stacked)
 
-    def _select(self, domain: int) -> None:
-        for name in self._names:
-            self.norm._buffers[name] = None if domain < 0 else self._buffers[name][domain]  # type: ignore[index]
+    def _of(self, domain: int) -> RiemannianBatchNorm:
+        """The layer with a domain's statistics: views of the buffers here.
+
+        Made for each call and sharing all else with ``norm``, so that threads do not meet in it.
+        """
+        layer = object.__new__(type(self.norm))
+        own = {name: self._buffers[name][domain] for name in self._names}  # type: ignore[index]
+        layer.__dict__.update({**self.norm.__dict__, "_buffers": {**self.norm._buffers, **own}})
+        return layer
 
     def _check(self, x: Tensor, domains: Tensor) -> Tensor:
         check_tensor(x, "x")
@@ -106,13 +112,9 @@ class DomainBatchNorm(VersionedState):
                 "adapt(x, domain) with unlabelled data of each first"
             )
         out = torch.empty_like(x)
-        try:
-            for domain in present.tolist():
-                rows = (domains == domain).nonzero().squeeze(-1)
-                self._select(domain)
-                out = out.index_copy(0, rows, self.norm(x[rows]))
-        finally:
-            self._select(-1)
+        for domain in present.tolist():
+            rows = (domains == domain).nonzero().squeeze(-1)
+            out = out.index_copy(0, rows, self._of(domain)(x[rows]))
         return out
 
     @torch.no_grad()
@@ -123,21 +125,15 @@ class DomainBatchNorm(VersionedState):
     @torch.no_grad()
     def refit(self, x: Tensor, domains: Tensor) -> None:
         """Replace the statistics of each domain present by the exact ones of its samples."""
-        try:
-            for domain in self._present(x, domains).tolist():
-                self._select(domain)
-                self.norm.refit(x[domains == domain])
-                count: Tensor = self.num_batches_tracked  # type: ignore[assignment]
-                count[domain].clamp_(min=1)
-        finally:
-            self._select(-1)
+        for domain in self._present(x, domains).tolist():
+            self._of(domain).refit(x[domains == domain])
+            count: Tensor = self.num_batches_tracked  # type: ignore[assignment]
+            count[domain].clamp_(min=1)
 
     def reset_running_stats(self) -> None:
         """Forget all domains."""
         for domain in range(self.num_domains):
-            self._select(domain)
-            self.norm.reset_running_stats()
-        self._select(-1)
+            self._of(domain).reset_running_stats()
 
     def reset_parameters(self) -> None:
         """Forget all domains and reset the shared parameters."""
