@@ -12,6 +12,7 @@ from spdnorm.functional import gbw_batch_norm, reference_gbw_batch_norm
 from spdnorm.functional.reference import OverwrittenPower, TiesAsZero
 from spdnorm.linalg import SQRT, spectrum
 from spdnorm.nn import GBWBatchNorm
+from spdnorm.testing.norm_laws import randomize
 
 
 def _case(condition=8.0):
@@ -104,3 +105,23 @@ def test_layer_has_the_variant():
         assert f"{name}='{value}'" in repr(layer)
         with pytest.raises(ValueError, match=name):
             GBWBatchNorm(4, **{name: value})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias_target", ["deformed", "raw"])
+def test_compiles_and_exports(bias_target):
+    torch._dynamo.reset()
+    options = {"variant": "reference", "theta": 0.5, "bias_target": bias_target, "dtype": torch.float64}
+    eager, compiled = (randomize(GBWBatchNorm(4, **options)) for _ in range(2))
+    program = torch.compile(compiled, fullgraph=True, backend="aot_eager")
+    x, _, _ = _case(60.0)
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    for training in (True, False):
+        eager.train(training)
+        compiled.train(training)
+        outs = eager(leaves[0]), program(leaves[1])
+        torch.testing.assert_close(*outs, rtol=1e-8, atol=1e-8)
+        gradients = [torch.autograd.grad(o.square().sum(), v)[0] for o, v in zip(outs, leaves, strict=True)]
+        torch.testing.assert_close(*gradients, rtol=1e-7, atol=1e-7)
+    exported = torch.export.export(eager, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=2)},))
+    torch.testing.assert_close(exported.module()(x[:5]), eager(x[:5]), rtol=1e-9, atol=1e-9)

@@ -9,17 +9,19 @@ import torch
 from spdnorm.testing.fuzz.cases import Case
 
 #: In units of n eps kappa; what was measured stays an order of magnitude below (docs/reliability.md).
-CONSTANT = 3e3
+CONSTANT = 1e4
+#: Samples near to one another are no better conditioned for that: their deviations are divided by their spread.
+LEAST = 100.0
 #: Bias and metric up to this condition number; beyond it theirs multiplies the samples'.
 WELL_CONDITIONED = 10.0
 
 
 def error_bound(case: Case, *, parameters: float = 1.0, theta: float = 1.0) -> float:
-    """Relative error allowed: CONSTANT n eps kappa^max(theta, 1), kappa the condition number of the samples.
+    """Relative error allowed: CONSTANT n eps kappa^max(theta, 1), kappa the samples' condition number, LEAST or more.
 
     Infinite, so that nothing is promised, where rounding alone may have made the samples singular, where bias or metric
     are ill conditioned, and where a variance of nearly nothing is divided out: fewer than four samples, or equal ones.
     """
-    if not case.definite or parameters > WELL_CONDITIONED or case.batch < 4 or case.kind == "identity":
+    if not case.definite or parameters > WELL_CONDITIONED or case.batch < 4 or case.equal:
         return math.inf
-    return CONSTANT * case.n * torch.finfo(case.dtype).eps * case.condition ** max(theta, 1.0)
+    return CONSTANT * case.n * torch.finfo(case.dtype).eps * max(case.condition, LEAST) ** max(theta, 1.0)

@@ -47,6 +47,12 @@ class Case:
         return random.Random(self.seed)
 
     @property
+    def equal(self) -> bool:
+        """Whether all samples are the same: unrotated, with a spectrum that is fixed at both ends."""
+        unrotated = ("diagonal", "blocks", "ties", "near_ties", "one_far") if self.n == 2 else ()
+        return self.kind == "identity" or self.kind in unrotated
+
+    @property
     def definite(self) -> bool:
         """Whether rounding cannot have made the matrices singular, so that nobody may refuse them."""
         return self.kind != "boundary" and self.condition * self.n * torch.finfo(self.dtype).eps < 1e-2
@@ -85,9 +91,12 @@ def matrices(case: Case, *, stream: int = 0, samples: int | None = None) -> Tens
     exponent = uniform(size, n).sort(-1).values
     if n > 1:
         exponent[:, 0], exponent[:, -1] = 0.0, 1.0
-    values = case.condition ** (exponent - 1)
+    # A number has no condition: of one by one matrices none is further below the scale than this.
+    values = (case.condition if n > 1 else min(case.condition, 1e3)) ** (exponent - 1)
     if case.kind in ("ties", "near_ties"):
-        values = values[:, torch.arange(n) // 2 * 2]
+        pairs = torch.arange(n) // 2 * 2
+        pairs[max(0, n - 2 + n % 2) :] = n - 1
+        values = values[:, pairs]
     if case.kind == "near_ties":
         values = values * (1 + 8 * torch.finfo(case.dtype).eps * uniform(size, n))
     if case.kind == "identity":

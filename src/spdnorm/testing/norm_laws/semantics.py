@@ -75,6 +75,10 @@ class SemanticLaws(NormSuite):
         assert all(t.device.type == "meta" for t in tensors)
         assert all(t.dtype is torch.float32 for t in tensors if t.dtype.is_floating_point)
         layer.to_empty(device="cpu")
+        with torch.no_grad():
+            for tensor in (*layer.parameters(), *layer.buffers()):
+                # What uninitialised memory may hold.
+                tensor.fill_(torch.nan if tensor.dtype.is_floating_point else -7)
         layer.reset_parameters()
         x = self.data(6, 2).float()
         torch.testing.assert_close(layer(x), self.make(N, channels=2, dtype=torch.float32)(x))
