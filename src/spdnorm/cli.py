@@ -13,6 +13,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "train": ("spdnorm.experiments.commands.train", "Train one model."),
     "reproduce": ("spdnorm.experiments.commands.reproduce", "Run the whole grid of a table of the paper."),
     "report": ("spdnorm.experiments.commands.report", "Write tables as Markdown, LaTeX and HTML."),
+    "bench": ("spdnorm.bench.command", "Time layers, networks and eigensolvers beside their peers."),
     "figure": ("spdnorm.figures.commands", "Draw a figure of the paper."),
 }
 

@@ -21,6 +21,7 @@ ROOMS = (
     "estimators",
     "experiments",
     "figures",
+    "bench",
     "testing",
 )
 

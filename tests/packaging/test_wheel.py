@@ -31,6 +31,7 @@ print(json.dumps({"home": str(home), "names": names, "errors": errors}))
 OF_AN_EXTRA = {
     "spdnorm.estimators": ("sklearn",),
     "spdnorm.experiments": ("experiments",),
+    "spdnorm.bench": ("experiments",),
     "spdnorm.figures": ("figures", "experiments"),
     "spdnorm.datasets.commands": ("experiments",),
     "spdnorm.testing.laws": ("dev",),

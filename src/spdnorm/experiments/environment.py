@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -36,11 +37,10 @@ def describe(execution: Execution, *, device: torch.device, engine: str) -> dict
     }
 
 
-@lru_cache(maxsize=1)
-def packages() -> dict[str, str]:
-    """Return the versions of the packages that a result may depend on."""
+def packages(more: Iterable[str] = ()) -> dict[str, str]:
+    """Return the versions of the packages that a result may depend on, and of ``more``."""
     found = {}
-    for name in PACKAGES:
+    for name in dict.fromkeys((*PACKAGES, *more)):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
