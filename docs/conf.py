@@ -35,7 +35,14 @@ extensions = [
     "paper_equations",
     "plain_docstrings",
 ]
-exclude_patterns = ["_build", "results/*.json", "auto_examples/*.ipynb", "auto_examples/*.py", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+exclude_patterns = [
+    "_build",
+    "results/*.json",
+    "auto_examples/*.ipynb",
+    "auto_examples/*.py",
+    "**/sg_execution_times.rst",
+    "sg_execution_times.rst",
+]
 suppress_warnings = ["config.cache"]  # the sorting function of the gallery cannot be pickled
 
 # Mathematics is turned into MathML when the site is built: nothing is loaded from anywhere when it is read.

@@ -88,12 +88,14 @@ class ProgressLog:
 
     def __init__(self, title: str, *, epochs: int, done: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[numbers]}"),
+            # On a narrow terminal numbers go on in the next line: none of them is cut off.
+            TextColumn("{task.fields[numbers]}", table_column=Column(no_wrap=False)),
             TimeRemainingColumn(),
             console=console(),
         )
