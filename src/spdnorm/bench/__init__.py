@@ -4,7 +4,6 @@ Contenders run in one process, on the same input, in turns: what disturbs the ma
 their ratios that mean something.
 """
 
-import spdnorm.experiments  # noqa: F401 - first, because it says which extra brings what is needed
 from spdnorm.bench.clock import Timing, race
 from spdnorm.bench.tables import Table, get, names
 

@@ -6,6 +6,9 @@ import importlib.util
 from pathlib import Path
 from typing import Annotated, Any
 
+import spdnorm.experiments  # noqa: F401 - first, because it says which extra brings what is needed
+
+# isort: split
 import torch
 import typer
 

@@ -52,4 +52,10 @@ def graphed(call: Callable[[], Any]) -> Callable[[], Any]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
-    return graph.replay
+
+    def replay() -> None:
+        # ``call`` holds the tensors that the graph works on: they must not be freed before it.
+        assert call is not None
+        graph.replay()
+
+    return replay

@@ -14,6 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+#: A single matrix larger than this goes with a copy of itself: cuSOLVER takes another way for one than for two, which
+#: is slower (n = 75, float64, H200: 0.87 ms for one, 0.56 ms for two).
+_ALONE = 32
 _LIBRARIES = ("libcusolver.so.12", "libcusolver.so.11", "libcusolver.so")
 _VECTORS = 1  # CUSOLVER_EIG_MODE_VECTOR
 _LOWER = 0  # CUBLAS_FILL_MODE_LOWER
@@ -57,6 +60,14 @@ def _handle(device: torch.device) -> tuple[Any, Any]:
     return known[device]
 
 
+def _host_buffer(size: int) -> Any:
+    """Workspace on the host that outlives the call: a captured CUDA graph reads and writes it at every replay."""
+    known = _local.__dict__.setdefault("buffers", {})
+    if size not in known:
+        known[size] = ctypes.create_string_buffer(max(size, 1))
+    return known[size]
+
+
 def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues (..., n), ascending, and vectors (..., n, n) of symmetric ``x`` on a GPU; waits for nothing."""
     library = _library()
@@ -68,7 +79,10 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
     if x.numel() == 0:
         return x.new_empty(x.shape[:-1]), x.clone()
     # Overwritten by the vectors: symmetric, so that row order and column order are the same on the way in.
-    work = x.reshape(-1, n, n).clone(memory_format=torch.contiguous_format)
+    flat = x.reshape(-1, n, n)
+    if flat.shape[0] == 1 and n > _ALONE:
+        flat = flat.expand(2, n, n)
+    work = flat.clone(memory_format=torch.contiguous_format)
     count = work.shape[0]
     values = torch.empty(count, n, dtype=x.dtype, device=x.device)
     info = torch.empty(count, dtype=torch.int32, device=x.device)
@@ -94,15 +108,15 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
         sizes = (ctypes.byref(on_device), ctypes.byref(on_host), ctypes.c_int64(count))
         _check(library.cusolverDnXsyevBatched_bufferSize(*problem, *sizes), "cusolverDnXsyevBatched_bufferSize")
         device_buffer = torch.empty(max(on_device.value, 1), dtype=torch.uint8, device=x.device)
-        host_buffer = ctypes.create_string_buffer(max(on_host.value, 1))
         status = library.cusolverDnXsyevBatched(
             *problem,
             ctypes.c_void_p(device_buffer.data_ptr()),
             on_device,
-            host_buffer,
+            _host_buffer(on_host.value),
             on_host,
             ctypes.c_void_p(info.data_ptr()),
             ctypes.c_int64(count),
         )
         _check(status, "cusolverDnXsyevBatched")
-    return values.reshape(x.shape[:-1]), work.mT.reshape(x.shape)
+    wanted = x.numel() // (n * n)
+    return values[:wanted].reshape(x.shape[:-1]), work[:wanted].mT.reshape(x.shape)

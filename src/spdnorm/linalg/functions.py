@@ -110,10 +110,9 @@ class Exp(SpectralFunction):
 
     def first(self, a: Tensor, b: Tensor, floor: Tensor) -> Tensor:  # noqa: D102
         a, b = self.rate * a, self.rate * b
-        gap = -(a - b).abs()
-        ones = torch.ones_like(gap)
-        slope = torch.where(gap == 0, ones, torch.expm1(gap) / torch.where(gap == 0, ones, gap))
-        return torch.exp(torch.maximum(a, b)) * (self.rate * slope)
+        # Where the gap is 0, expm1(-tiny) / -tiny is 1 to the last digit.
+        gap = -(a - b).abs().clamp_min(torch.finfo(a.dtype).tiny)
+        return torch.exp(torch.maximum(a, b)) * (self.rate * (torch.expm1(gap) / gap))
 
     def scale(self, x: Tensor) -> Tensor:  # noqa: D102
         return torch.ones_like(x)

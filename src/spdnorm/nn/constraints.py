@@ -20,6 +20,7 @@ from spdnorm.linalg import (
     INV_SQRT,
     LOG,
     SQRT,
+    Spectrum,
     check_symmetric,
     full_precision,
     matrix_function,
@@ -38,7 +39,7 @@ class SPDExponential(nn.Module):
 
     def forward(self, s: Tensor) -> Tensor:
         """(..., n, n) -> SPD (..., n, n)."""
-        return matrix_function(symmetrize(s), EXP)
+        return spectrum(symmetrize(s)).apply(EXP)
 
     def right_inverse(self, x: Tensor) -> Tensor:
         """The logarithm, for assignment: ``layer.bias = some_spd_matrix``."""
@@ -75,17 +76,36 @@ def register_spd(
     setattr(module, name, geoopt.ManifoldParameter(initial, manifold=manifold))
 
 
-@full_precision
-def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
-    """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
+def _logarithm(module: nn.Module, name: str) -> Tensor | None:
+    """S of a parameter exp(S), None where it is constrained otherwise."""
     if parametrize.is_parametrized(module, name):
         chain: Any = module.parametrizations[name]  # type: ignore[index]
         if len(chain) == 1 and isinstance(chain[0], SPDExponential):
-            s = spectrum(symmetrize(chain.original))
-            return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
+            return chain.original
+    return None
+
+
+@full_precision
+def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
+    """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
+    logarithm = _logarithm(module, name)
+    if logarithm is not None:
+        s = spectrum(symmetrize(logarithm))
+        return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
     x = spectrum(getattr(module, name))
     x.check(INV_SQRT, name)
     return x.apply(SQRT), x.apply(INV_SQRT)
+
+
+@full_precision
+def spd_roots_and_value(module: nn.Module, of_roots: str, of_value: str) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """The roots of one SPD parameter and another one itself, of one eigendecomposition where both are exponentials."""
+    first, second = _logarithm(module, of_roots), _logarithm(module, of_value)
+    if first is None or second is None:
+        return spd_roots(module, of_roots), getattr(module, of_value)
+    both = spectrum(symmetrize(torch.stack([first, second])))
+    x, y = (Spectrum(*parts) for parts in zip(both.matrix, both.values, both.vectors, strict=True))
+    return (x.apply(EXP_HALF), x.apply(EXP_MINUS_HALF)), y.apply(EXP)
 
 
 def unconstrained(module: nn.Module, name: str) -> Tensor:

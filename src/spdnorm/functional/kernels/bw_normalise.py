@@ -51,6 +51,7 @@ class Saved(NamedTuple):
     """What the backward pass needs."""
 
     at: Roots
+    weight: Tensor
     p: Tensor
     samples: SampleRoot
     deviation: Tensor
@@ -58,6 +59,7 @@ class Saved(NamedTuple):
     variance: Tensor
     factor: Tensor
     anchor: Roots | None
+    mask: Tensor | None
     turn: Tensor
     turned: Tensor
     outward: Tensor | None
@@ -105,7 +107,8 @@ def forward(
     p = at.root.unsqueeze(-1) * at.basis.mT
     p = p if k is None else p @ k
     samples, scaled = sample_root(right(p @ x, p.mT))
-    deviation = (scaled.mT @ scaled).mul_(_deviation_weight(at))
+    weight = _deviation_weight(at)
+    deviation = (scaled.mT @ scaled).mul_(weight)
     deviation.diagonal(dim1=-2, dim2=-1).sub_(at.root)
     length = torch.linalg.vector_norm(deviation, dim=(-2, -1))
     if variance is None:
@@ -120,7 +123,8 @@ def forward(
         turn = base.basis.mT @ at.basis
         out_of = base.basis if outward is None else outward @ base.basis
     turned = right(turn @ folded, turn.mT)
-    saved = Saved(at, p, samples, deviation, fold, variance, factor, base, turn, turned, out_of)
+    mask = None if base is None else _mask(base)
+    saved = Saved(at, weight, p, samples, deviation, fold, variance, factor, base, mask, turn, turned, out_of)
     half = _half(saved, _step(saved))
     return half @ half.mT, saved
 
@@ -128,7 +132,7 @@ def forward(
 def _step(saved: Saved) -> Tensor:
     """(I + f v o E) G^1/2 in the eigenbasis of G."""
     f, base = saved.factor[..., None, None], saved.anchor
-    step = saved.turned * (f if base is None else f * _mask(base))
+    step = saved.turned * (f if saved.mask is None else f * saved.mask)
     step.diagonal(dim1=-2, dim2=-1).add_(1 if base is None else base.root)
     return step
 
@@ -167,12 +171,13 @@ def backward(
         of_factor = (of_turned * turned).sum((-2, -1)).sum(0)
     else:
         along_root = pair(step, of_step, lead) if needs_anchor else None
-        of_step = of_step.mul_(0.5 * _mask(anchor))
+        assert saved.mask is not None
+        of_step = of_step.mul_(0.5 * saved.mask)
         of_turned = of_step + of_step.mT
         products = outer(of_turned, turned, lead)
         of_factor = products.diagonal(dim1=-2, dim2=-1).sum((-2, -1))
         if along_root is not None:
-            unmasked = products * _half_sum_root(anchor).unsqueeze(-1)
+            unmasked = products * (anchor.root.unsqueeze(-2) / saved.mask).unsqueeze(-1)
             through_sum = f * sum_gradient(unmasked, anchor.values, -0.5)
             of_root = symmetrize(along_root / anchor.root.unsqueeze(-1))
             inside = root_loewner(anchor)[0] * of_root + 2**0.5 * through_sum
@@ -211,7 +216,7 @@ def _through_root(saved: Saved, of_deviation: Tensor, lead: int, *, needs_mean: 
         products = outer(of_deviation, saved.deviation, lead)
         total = of_deviation.sum(0)
         products.diagonal(dim1=-3, dim2=-1).add_(total * at.root.unsqueeze(-2))
-        inverse_weight = _deviation_weight(at).reciprocal_()
+        inverse_weight = saved.weight.reciprocal()
         products = products * inverse_weight.masked_fill_(inverse_weight.isinf(), 0.0).unsqueeze(-2)
         # sum_j w_ij b_j^-1/2 P_jik, for the root on one side; its transpose for the other.
         of_inverse = (products * (weight * at.inverse.unsqueeze(-1)).unsqueeze(-1)).sum(-3)
@@ -219,5 +224,5 @@ def _through_root(saved: Saved, of_deviation: Tensor, lead: int, *, needs_mean: 
         loewner, inverse_loewner = root_loewner(at)
         inside = inverse_loewner * (of_inverse + of_inverse.mT) - loewner * total
         inside = inside + 0.5**0.5 * through_sum
-    of_pulled = of_deviation.mul_(_deviation_weight(at))
+    of_pulled = of_deviation.mul_(saved.weight)
     return sample_root_adjoint(samples, samples.basis @ of_pulled @ samples.basis.mT), inside

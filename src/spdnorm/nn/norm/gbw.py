@@ -12,7 +12,7 @@ from spdnorm.functional.gbw import gbw_kernel
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.reference import reference_gbw_batch_norm, reference_statistics
 from spdnorm.geometry import Average
-from spdnorm.nn.constraints import spd_roots
+from spdnorm.nn.constraints import spd_roots, spd_roots_and_value
 from spdnorm.nn.norm.base import RiemannianBatchNorm
 
 
@@ -109,6 +109,12 @@ class GBWBatchNorm(RiemannianBatchNorm):
         roots = spd_roots(self, "metric") if self.learn_metric else None
         return gbw_kernel(None, self.theta, roots=roots)
 
+    def _kernel_and_bias(self) -> tuple[NormKernel[Any], Tensor | None]:
+        if not (self.learn_metric and self.affine):
+            return self.kernel(), self.bias
+        roots, bias = spd_roots_and_value(self, "metric", "bias")
+        return gbw_kernel(None, self.theta, roots=roots), bias
+
     def _exact(self, batch: Tensor, options: Options) -> Statistics:
         if self.variant == "reference":
             assert isinstance(self.theta, float)
@@ -126,7 +132,6 @@ class GBWBatchNorm(RiemannianBatchNorm):
         average: Average,
     ) -> Tensor:
         shared: dict[str, Any] = {
-            "bias": self.bias,
             "scale": self.scale,
             "training": training,
             "momentum": momentum,
@@ -139,6 +144,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
                 mean,
                 var,
                 metric=self.metric,
+                bias=self.bias,
                 theta=self.theta,
                 eps=self.eps,
                 mean_iterations=self.mean_iterations,
@@ -155,7 +161,8 @@ class GBWBatchNorm(RiemannianBatchNorm):
             floor=self.floor,
             average=average,
         )
-        return riemannian_batch_norm(x, self.kernel(), mean, var, options=options, **shared)
+        kernel, bias = self._kernel_and_bias()
+        return riemannian_batch_norm(x, kernel, mean, var, bias=bias, options=options, **shared)
 
     def extra_repr(self) -> str:
         """Arguments that differ between layers."""
