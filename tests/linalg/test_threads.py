@@ -8,6 +8,7 @@ import pytest
 import torch
 from tests.helpers import spd_matrices
 
+from spdnorm.linalg import eigh_backend, logm
 from spdnorm.linalg.threads import split_eigh, worth_splitting
 
 
@@ -34,3 +35,16 @@ def test_from_several_threads_at_once():
     with ThreadPoolExecutor(4) as pool:
         for values, _ in pool.map(lambda _: split_eigh(x, 2), range(16)):
             torch.testing.assert_close(values, expected)
+
+
+@pytest.mark.parametrize("backend", ["torch", "host"])
+def test_under_vmap(backend):
+    x = spd_matrices(30, 8, 64)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with eigh_backend(backend):
+            torch.testing.assert_close(torch.func.vmap(logm)(x), logm(x))
+            torch.testing.assert_close(torch.func.vmap(torch.func.vmap(logm), in_dims=1, out_dims=1)(x), logm(x))
+    finally:
+        torch.set_num_threads(threads)

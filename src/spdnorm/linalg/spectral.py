@@ -32,11 +32,15 @@ from spdnorm.linalg.symmetric import symmetrize
 class _Decompose(Function):
     """eigh whose outputs are constants for autograd: derivatives go through :class:`_Contraction`."""
 
-    generate_vmap_rule = True
-
     @staticmethod
     def forward(x: Tensor) -> tuple[Tensor, Tensor]:
         return eigh(x)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None], x: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        # One more leading axis of an ordinary tensor: backends split batches over threads, and read their memory.
+        assert in_dims[0] is not None
+        return call(_Decompose, x.movedim(in_dims[0], 0)), (0, 0)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spdnorm.linalg import check_signals
+from spdnorm.stats import update_average
 
 
 class EEGFrontEnd(nn.Module):
@@ -110,6 +111,6 @@ class EEGFrontEnd(nn.Module):
             assert norm.num_batches_tracked is not None
             norm.num_batches_tracked.add_(1)
             rate = norm.momentum if norm.momentum is not None else 1.0 / float(norm.num_batches_tracked)
-            norm.running_mean.lerp_(mean, rate)
-            norm.running_var.lerp_(variance * (count / max(count - 1, 1)), rate)
+            update_average(norm.running_mean, mean, rate)
+            update_average(norm.running_var, variance * (count / max(count - 1, 1)), rate)
         return mean, variance
