@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from spdnorm.bench import race
 from spdnorm.bench.command import app
-from spdnorm.bench.steps import forward_backward, samples, training_step
+from spdnorm.bench.steps import epoch, forward_backward, samples, saved_bytes, training_step
 from spdnorm.nn import GBWBatchNorm
 
 
@@ -33,6 +33,28 @@ def test_a_step_moves_the_network():
     before = network[1].weight.detach().clone()
     training_step(network, samples(4, 3), torch.tensor([0, 1, 0, 1]))()
     assert not torch.equal(before, network[1].weight)
+
+
+def test_an_epoch_sees_every_batch_once_and_trains():
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(9, 2, dtype=torch.float64))
+    seen = []
+    network.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].clone()))
+    x = samples(11, 3)
+    before = network[1].weight.detach().clone()
+    epoch(network, x, torch.arange(11) % 2, batch=4)()
+    assert len(seen) == 2
+    rows = torch.cat(seen)
+    assert len({tuple(m.flatten().tolist()) for m in rows}) == 8
+    assert all(any(torch.equal(m, original) for original in x) for m in rows)
+    assert not torch.equal(before, network[1].weight)
+
+
+def test_kept_memory_is_counted():
+    x = samples(50, 4)
+    # exp keeps its result, which is the output; the product keeps one more matrix a sample.
+    assert saved_bytes(lambda v: v.exp(), x) == 0
+    assert saved_bytes(lambda v: v.exp() * 2.0 * v, x) == 2 * x.numel() * 8
+    assert saved_bytes(GBWBatchNorm(4, dtype=torch.float64), x) > 4 * x.numel() * 8
 
 
 def test_command(tmp_path):

@@ -35,6 +35,10 @@ class Timing:
         low, median, high = statistics.quantiles(milliseconds, n=4, method="inclusive")
         return cls(median, low, high)
 
+    def scaled(self, factor: float) -> Timing:
+        """The same in another unit."""
+        return Timing(factor * self.median, factor * self.low, factor * self.high)
+
     def __str__(self) -> str:
         return f"{self.median:.3g}"
 

@@ -69,7 +69,7 @@ def plot(tables: list[Table], path: Path) -> None:
             low = [0.0 if t is None else t.median - t.low for t in timings]
             high = [0.0 if t is None else t.high - t.median for t in timings]
             axis.bar(at, middle, width, yerr=[low, high], label=name)
-        axis.set(title=table.title, yscale="log", ylabel="ms", xticks=range(len(table.rows)))
+        axis.set(title=table.title, yscale="log", ylabel=table.unit, xticks=range(len(table.rows)))
         axis.set_xticklabels(list(table.rows))
         axis.legend(fontsize=7, ncols=3)
     figure.savefig(path, dpi=110)

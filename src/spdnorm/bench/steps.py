@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,54 @@ def training_step(network: nn.Module, x: Tensor, y: Tensor, *, lr: float = 1e-3)
         optimizer.step()
 
     return call
+
+
+def epoch(network: nn.Module, x: Tensor, y: Tensor, *, batch: int) -> Callable[[], Any]:
+    """A call that trains for one epoch, batches drawn on the data's device; on a GPU one captured step, replayed.
+
+    A last batch that is not full is left out.
+    """
+    current = x[:batch].clone(), y[:batch].clone()
+    step = training_step(network, *current)
+    if x.is_cuda:
+        step = graphed(step)
+
+    def call() -> None:
+        order = torch.randperm(len(x), device=x.device)
+        for start in range(0, len(x) - batch + 1, batch):
+            rows = order[start : start + batch]
+            torch.index_select(x, 0, rows, out=current[0])
+            torch.index_select(y, 0, rows, out=current[1])
+            step()
+
+    return call
+
+
+def saved_bytes(layer: Callable[[Tensor], Tensor], x: Tensor) -> int:
+    """Bytes that a forward pass keeps for the backward pass, each tensor's memory counted once, its input not."""
+    leaf = x.detach().clone().requires_grad_()
+    known = set(_storages(_tensors()))
+    saved: list[Tensor] = []
+
+    def pack(tensor: Tensor) -> Tensor:
+        saved.append(tensor.detach())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out = layer(leaf)
+    # What an autograd function keeps as attributes passes no hook, but lives.
+    found = _storages([*saved, *_tensors()])
+    own = {leaf.untyped_storage().data_ptr(), out.untyped_storage().data_ptr()}
+    return sum(size for address, size in found.items() if address not in known | own)
+
+
+def _tensors() -> list[Tensor]:
+    gc.collect()
+    return [found for found in gc.get_objects() if issubclass(type(found), Tensor) and found.device.type != "meta"]
+
+
+def _storages(tensors: list[Tensor]) -> dict[int, int]:
+    return {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
 
 
 def graphed(call: Callable[[], Any]) -> Callable[[], Any]:

@@ -12,14 +12,19 @@ from torch import nn
 
 from spdnorm.bench.clock import Timing, race
 from spdnorm.bench.peers import peer_layers
-from spdnorm.bench.steps import forward_backward, graphed, samples, training_step
+from spdnorm.bench.steps import epoch, forward_backward, graphed, samples, saved_bytes, training_step
 from spdnorm.linalg import backends, eigh, eigh_backend
 from spdnorm.models import RResNet
 from spdnorm.nn import GBWBatchNorm, norm_layer
 
 #: Batch and matrix sizes; the first ones are those of a quick run.
 LAYER_SIZES = [(30, 12), (30, 30), (256, 30), (256, 75), (30, 93)]
-SCALING_SIZES = [(8, 30), (64, 30), (256, 8), (256, 30), (512, 30), (256, 64), (4096, 30), (256, 128), (16384, 30)]
+SCALING_SIZES = [
+    *[(8, 30), (64, 30), (512, 30), (4096, 30), (16384, 30)],
+    *[(64, 8), (64, 16), (64, 32), (64, 64), (64, 128), (64, 256)],
+]
+#: Of NTU RGB+D: matrices and classes.
+EPOCH_SAMPLES, EPOCH_CLASSES = 56_880, 60
 METHODS: dict[str, dict[str, Any]] = {
     "GBWBN": {"name": "gbw"},
     "GBWBN, theta=0.5": {"name": "gbw", "theta": 0.5},
@@ -29,6 +34,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "ManifoldNorm": {"name": "manifold"},
     "LieBN": {"name": "lie"},
 }
+
+NETWORK_NORMS: list[tuple[str, str, dict[str, Any]]] = [
+    ("none", "none", {}),
+    ("GBWBN", "gbw", {}),
+    ("GBWBN, theta=0.5", "gbw", {"theta": 0.5}),
+    ("SPDMBN", "spdm", {}),
+    ("LieBN", "lie", {}),
+]
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,8 @@ class Table:
         The contender that ratios are taken to.
     rows : dict
         Row -> contender -> timing.
+    unit : str
+        What the timings are in.
 
     Examples
     --------
@@ -73,10 +88,11 @@ class Table:
     note: str
     reference: str | None = None
     rows: dict[str, dict[str, Timing]] = field(default_factory=dict)
+    unit: str = "ms"
 
 
-def _graph_of_layer(n: int, x: torch.Tensor, setting: Setting) -> Callable[[], object]:
-    layer = GBWBatchNorm(n, device=setting.device, dtype=setting.dtype)
+def _graph_of_layer(method: str, n: int, x: torch.Tensor, setting: Setting) -> Callable[[], object]:
+    layer = norm_layer(num_features=n, device=setting.device, dtype=setting.dtype, **METHODS[method])
     sample = x.clone().requires_grad_()
     graph: nn.Module = torch.cuda.make_graphed_callables(layer, (sample,))  # type: ignore[assignment]
     return forward_backward(graph, x)
@@ -96,7 +112,8 @@ def layers(setting: Setting) -> Table:
             layer = norm_layer(num_features=n, device=setting.device, dtype=setting.dtype, **options)
             contenders[label] = forward_backward(layer, x)
         if setting.device.type == "cuda":
-            contenders["GBWBN, CUDA graph"] = _graph_of_layer(n, x, setting)
+            contenders["GBWBN, CUDA graph"] = _graph_of_layer("GBWBN", n, x, setting)
+            contenders["GBWBN, theta=0.5, CUDA graph"] = _graph_of_layer("GBWBN, theta=0.5", n, x, setting)
         for label, layer in peer_layers(n, device=setting.device, dtype=setting.dtype):
             contenders[label] = forward_backward(layer, x)
         table.rows[f"batch {count}, n {n}"] = setting.race(contenders)
@@ -112,13 +129,7 @@ def networks(setting: Setting) -> Table:
         x = samples(count, dims[0], device=setting.device, dtype=setting.dtype)
         y = torch.arange(count, device=setting.device) % 60
         contenders: dict[str, Callable[[], object]] = {}
-        for label, norm, options in [
-            ("none", "none", {}),
-            ("GBWBN", "gbw", {}),
-            ("GBWBN, theta=0.5", "gbw", {"theta": 0.5}),
-            ("SPDMBN", "spdm", {}),
-            ("LieBN", "lie", {}),
-        ]:
+        for label, norm, options in NETWORK_NORMS:
             build = partial(RResNet, dims, 60, norm=norm, norm_options=options)
             contenders[label] = training_step(build(device=setting.device, dtype=setting.dtype), x, y)
             if setting.device.type == "cuda" and norm in ("none", "gbw"):
@@ -130,10 +141,44 @@ def networks(setting: Setting) -> Table:
     return table
 
 
+def epochs(setting: Setting) -> Table:
+    """A whole epoch at the size of NTU RGB+D, shuffled, from data on the device."""
+    count = EPOCH_SAMPLES if setting.device.type == "cuda" and not setting.quick else 2_560
+    note = f"Seconds of one epoch (Adam, batches of 256, shuffled) of {count:,} matrices 75 x 75 on the device."
+    table = Table("Epochs", note, "none", unit="s")
+    x = samples(count, 75, device=setting.device, dtype=setting.dtype)
+    y = torch.arange(count, device=setting.device) % EPOCH_CLASSES
+    for dims in ((75, 30), (75,)):
+        contenders: dict[str, Callable[[], object]] = {}
+        for label, norm, options in NETWORK_NORMS[:3]:
+            network = RResNet(
+                dims, EPOCH_CLASSES, norm=norm, norm_options=options, device=setting.device, dtype=setting.dtype
+            )
+            contenders[label] = epoch(network, x, y, batch=256)
+        timings = race(contenders, device=setting.device, rounds=1, warmup=0)
+        shape = ", ".join(map(str, dims))
+        table.rows[f"{{{shape}}}"] = {k: t.scaled(1e-3) for k, t in timings.items()}
+    return table
+
+
+def memory(setting: Setting) -> Table:
+    """What the forward pass keeps for the backward pass."""
+    table = Table("Memory", "Kilobytes a sample that the forward pass keeps for the backward pass.", unit="kB")
+    for count, n in setting.sizes([(256, 30), (256, 75), (256, 128)]):
+        x = samples(count, n, device=setting.device, dtype=setting.dtype)
+        row = {}
+        for label, options in METHODS.items():
+            layer = norm_layer(num_features=n, device=setting.device, dtype=setting.dtype, **options)
+            kept = saved_bytes(layer, x) / count / 1e3
+            row[label] = Timing(kept, kept, kept)
+        table.rows[f"n {n}"] = row
+    return table
+
+
 def eigensolvers(setting: Setting) -> Table:
     """Each eigensolver on the same batches."""
     table = Table("Eigensolvers", "Milliseconds of one batched eigendecomposition, by backend.", "torch")
-    sizes = [*LAYER_SIZES, (256, 128)]
+    sizes = [*LAYER_SIZES, (256, 128), (1, 30), (1, 75)]
     for count, n in setting.sizes(sizes):
         x = samples(count, n, device=setting.device, dtype=setting.dtype)
         contenders = {name: partial(_solve, name, x) for name in backends() if _works(name, x)}
@@ -188,6 +233,8 @@ def _with_threads(count: int, call: Callable[[], object]) -> None:
 _TABLES: dict[str, Callable[[Setting], Table]] = {
     "layers": layers,
     "networks": networks,
+    "epochs": epochs,
+    "memory": memory,
     "eigensolvers": eigensolvers,
     "scaling": scaling,
     "threads": threads,
@@ -201,7 +248,7 @@ def names() -> list[str]:
     --------
     >>> from spdnorm.bench import names
     >>> names()
-    ['layers', 'networks', 'eigensolvers', 'scaling', 'threads']
+    ['layers', 'networks', 'epochs', 'memory', 'eigensolvers', 'scaling', 'threads']
     """
     return list(_TABLES)
 
