@@ -8,6 +8,8 @@ solve, which an eigenbasis gives for four products and an iteration does not.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -59,9 +61,9 @@ def main() -> None:
     print("\nmilliseconds    eigh    Newton-Schulz at condition " + ", ".join(f"{c:.0e}" for c in CONDITIONS[1:4]))
     for count, n in SIZES:
         x = spd_matrices(n, count, condition=100.0).to(options.device, dtype)
-        contenders = {"eigh": lambda x=x: eigh(x)}
+        contenders: dict[str, Callable[[], object]] = {"eigh": partial(eigh, x)}
         for condition in CONDITIONS[1:4]:
-            contenders[f"{condition:.0e}"] = lambda x=x, k=steps_for(condition, n): newton_schulz(x, k)
+            contenders[f"{condition:.0e}"] = partial(newton_schulz, x, steps_for(condition, n))
         if options.device != "cpu":
             contenders = {name: graphed(call) for name, call in contenders.items()}
         timings = race(contenders, device=options.device, rounds=9)
