@@ -31,17 +31,20 @@ def _first_table(path: Path, root: Path) -> str:
 
 
 def speed(root: Path) -> str:
-    """benchmarks/results/readme.json: a list of {title, columns, rows, note}, written by the benchmarks."""
-    path = root / "benchmarks" / "results" / "readme.json"
+    """The layers' table of benchmarks/results/cpu/timings.json, as ``spdnorm bench --out`` wrote it."""
+    path = root / "benchmarks" / "results" / "cpu" / "timings.json"
     if not path.is_file():
-        return "Not measured on this version yet: `benchmarks/` has the scripts."
-    return "\n\n".join(_table(entry) for entry in json.loads(path.read_text(encoding="utf-8")))
-
-
-def _table(entry: dict[str, Any]) -> str:
-    lines = [f"**{entry['title']}**", "", _line(entry["columns"]), _line(["---"] * len(entry["columns"]))]
-    lines += [_line(row) for row in entry["rows"]]
-    return "\n".join([*lines, "", entry.get("note", "")]).strip()
+        return "Not measured on this version yet: `spdnorm bench layers` does."
+    written = json.loads(path.read_text(encoding="utf-8"))
+    facts = written["measured on"]
+    (table,) = (t for t in written["tables"] if t["title"] == "Layers")
+    sizes = list(table["rows"])
+    lines = [_line(["ms, forward + backward", *sizes]), _line(["---"] * (len(sizes) + 1))]
+    for contender in table["rows"][sizes[0]]:
+        lines.append(_line([contender, *(f"{table['rows'][size][contender]['median']:.3g}" for size in sizes)]))
+    versions = ", ".join(f"{name} {facts['packages'][name]}" for name in ("torch", "spd-learn"))
+    note = f"{facts['dtype']}, one thread of an {facts['processor']}, medians of {facts['rounds']} turns; {versions}."
+    return "\n".join([*lines, "", note, "The whole account, with a GPU's figures: [benchmarks](benchmarks/README.md)."])
 
 
 def _line(cells: list[Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -14,6 +13,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import make_readme  # noqa: E402
 from readme import measured  # noqa: E402
+
+from spdnorm.bench import Table, Timing  # noqa: E402
+from spdnorm.bench.output import write_json  # noqa: E402
 
 README = (ROOT / "README.md").read_text()
 
@@ -47,11 +49,13 @@ def test_tables_come_from_files(tmp_path: Path) -> None:
     (results / "mamem_acc.md").write_text("## Accuracy\n\ntext\n\n| a | b |\n| --- | ---: |\n| x | 1 |\n\n| other |\n")
     assert "| x | 1 |" in measured.results(tmp_path)
     assert "other" not in measured.results(tmp_path)
-    speeds = tmp_path / "benchmarks" / "results"
-    speeds.mkdir(parents=True)
-    entry = {"title": "CPU", "columns": ["layer", "ms"], "rows": [["GBWBN", 1.5]], "note": "one thread"}
-    (speeds / "readme.json").write_text(json.dumps([entry]))
-    assert measured.speed(tmp_path) == "**CPU**\n\n| layer | ms |\n| --- | --- |\n| GBWBN | 1.5 |\n\none thread"
+    assert "Not measured" in measured.speed(tmp_path)
+    speeds = tmp_path / "benchmarks" / "results" / "cpu" / "timings.json"
+    facts = {"dtype": "float64", "processor": "Abacus", "rounds": 9, "packages": {"torch": "2", "spd-learn": "1"}}
+    timed = Table("Layers", "Note.", None, {"batch 3, n 2": {"GBWBN": Timing(1.5, 1.4, 1.6)}})
+    write_json([timed], facts, speeds)
+    assert "| ms, forward + backward | batch 3, n 2 |\n| --- | --- |\n| GBWBN | 1.5 |" in measured.speed(tmp_path)
+    assert "one thread of an Abacus, medians of 9 turns; torch 2, spd-learn 1." in measured.speed(tmp_path)
 
 
 @pytest.mark.slow
