@@ -36,10 +36,10 @@ Conventions agree after the following: pyRiemann's affine-invariant maps are ask
 Bures-Wasserstein inner product are both tr(L_X(U) V) / 2, for which X -> X^1/2 is an isometry onto the Euclidean metric
 where everything commutes. The inner product is measured relative to the product of the lengths.
 
-An inner product and a transport move a tangent vector by X^-1, whose entries are known to `condition number x 1e-16`
-only: 1e-8 at 1e8. Distances, exponentials, logarithms, geodesics and means stay below 1e-8 there, because products of
-matrices are decomposed by the singular values of their factors. A negative power inverts the data first, and
-has the accuracy of that inverse.
+An inner product and a transport move a tangent vector by X^-1, whose entries are known to a few times
+`condition number x 1e-16` only: some 1e-8 at 1e8. Distances, exponentials, logarithms, geodesics and means stay below
+1e-8 there, because products of matrices are decomposed by the singular values of their factors. A negative power
+inverts the data first, and has the accuracy of that inverse.
 """
 
 TRANSPORT = """

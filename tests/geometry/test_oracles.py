@@ -10,17 +10,6 @@ from oracles.peers import bures_wasserstein_transport
 from spdnorm.geometry import BuresWasserstein
 from spdnorm.testing import spd_matrices, tangents
 
-#: Asked for: 1e-8 at condition numbers to 1e8. Inner product and transport apply X^-1 to a tangent vector, which
-#: leaves a few times condition x epsilon whatever the method; so does a negative power, which inverts the data.
-PROMISED = ("distance", "exp", "log", "geodesic", "mean")
-EPS = torch.finfo(torch.float64).eps
-
-
-def allowed(name: str, operator: str, condition: float) -> float:
-    if operator in PROMISED and not name.startswith("bwm theta=-"):
-        return 1e-8
-    return max(1e-8, 20 * condition * EPS)
-
 
 @pytest.mark.parametrize("condition", [10.0, 1e4, 1e8])
 @pytest.mark.parametrize("name", list(compare.metrics()))
@@ -29,7 +18,7 @@ def test_against_the_exact_result_and_the_peers(name: str, condition: float) -> 
         if operator == "mean" and condition == 1e4 and "theta" in name:
             continue  # slow in 50 digits; the ends of the range are tried
         row = compare.row(name, operator, condition, draws=2)
-        limit = allowed(name, operator, condition)
+        limit = compare.allowed(name, operator, condition)
         if row.against_truth is not None:
             assert row.against_truth <= limit, f"{operator}: {row.against_truth:.1e} from the exact result"
         for peer, gap in row.against_peer.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -114,6 +116,18 @@ def test_backends() -> None:
         eigh_backend("fast"),
     ):
         pass
+
+
+def test_one_way_to_an_eigendecomposition() -> None:
+    """Nothing but the backends themselves calls a solver, so that a backend that is chosen is the one that runs."""
+    package = Path(linalg.__file__).parents[1]
+    found = {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        # Not in an example, whose lines begin with >>> or dots.
+        if re.search(r"^(?!\s*(>>>|\.\.\.)).*torch\.linalg\.eigh?\(", file.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert found == {"linalg/eigh.py", "linalg/threads.py"}
 
 
 def test_empty_and_size_one() -> None:

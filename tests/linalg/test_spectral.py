@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from spdnorm import linalg
+from spdnorm.functional import eigenvalues
 from spdnorm.linalg import ABS, EXP, INV_SQRT, INVERSE, LOG, SQRT, Clamp, Power, SpectralFunction, spectrum, unvec, vec
 from spdnorm.testing import KINDS, Kind, count_decompositions, spd_matrices, tangents
 
@@ -147,6 +148,27 @@ def test_compile_without_gradient() -> None:
     x, h = spd_matrices(3, 2, condition=5.0), tangents(3, 2)
     compiled = torch.compile(_everything, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(x, h), _everything(x, h))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        linalg.logm,
+        linalg.polar,
+        lambda x: linalg.lyapunov(x, x),
+        lambda x: linalg.sum_operator(linalg.spectrum(x), linalg.SQRT, x),
+        lambda x: eigenvalues(linalg.spectrum(x)),
+    ],
+)
+def test_gradients_inside_autocast(function: Callable[[Tensor], Tensor]) -> None:
+    """Where a user takes gradients inside the block, decompositions' derivatives keep their precision all the same."""
+    x = spd_matrices(4, 3, dtype=torch.float32).requires_grad_()
+    out = function(x)
+    loss = (out * torch.arange(out.numel()).reshape(out.shape)).sum()
+    (expected,) = torch.autograd.grad(loss, x, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (inside,) = torch.autograd.grad(loss, x)
+    assert torch.equal(inside, expected)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -140,3 +140,14 @@ def test_singular_samples_and_mean_are_finite():
     out.square().sum().backward()
     for tensor in (out, *(t.grad for t in leaves if t is not None and t.requires_grad)):
         assert tensor.isfinite().all()
+
+
+def test_gradients_inside_autocast():
+    """The whole backward pass is one function, and none of it is lowered."""
+    leaves = _leaves([t.float() for t in _inputs(CASES["training"], 4, 6) if t is not None] + [None, None])
+    loss = _fused(Arguments(eps=1e-5, stats_grad=True, weight=1.0), leaves).square().sum()
+    wanted = [t for t in leaves if t is not None]
+    expected = torch.autograd.grad(loss, wanted, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = torch.autograd.grad(loss, wanted)
+    assert all(map(torch.equal, inside, expected))

@@ -193,6 +193,30 @@ def test_ill_conditioned_input_comes_out_well_conditioned():
     assert after.median() < 1e4
 
 
+@pytest.mark.parametrize("start", [0.2, -0.5])
+def test_a_learned_theta_stays_on_its_side_of_zero(start):
+    layer = GBWBatchNorm(3, theta=start, learn_theta=True, dtype=torch.float64)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+    for _ in range(50):
+        optimizer.zero_grad()
+        (layer.theta * start).backward()
+        optimizer.step()
+    assert 0 < layer.theta.item() / start < 1
+    assert layer(spd_matrices(3, 6)).isfinite().all()
+    layer.theta = torch.tensor(-0.7, dtype=torch.float64)
+    assert layer.theta.item() == pytest.approx(-0.7)
+    # What was saved when theta was a parameter itself.
+    state = layer.state_dict()
+    for name in ("original", "0.sign"):
+        del state[f"parametrizations.theta.{name}"]
+    state["theta"] = torch.tensor(-0.3, dtype=torch.float64)
+    state._metadata[""]["version"] = 1
+    layer.reset_parameters()
+    assert layer.theta.item() == pytest.approx(start)
+    layer.load_state_dict(state)
+    assert layer.theta.item() == pytest.approx(-0.3)
+
+
 def test_exp_parametrization_is_assignable():
     layer = GBWBatchNorm(3, dtype=torch.float64)
     target = spd_matrices(3, condition=50.0)

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from ..geometry import Metric, get
+from ..linalg import SQRT, spectrum
 from .errors import FigureError
 from .layer_steps import STEPS
 from .output import Drawn
@@ -69,8 +70,7 @@ def need_two(x: Tensor) -> None:
 
 def ellipse_points(matrices: Tensor, *, count: int = 97) -> np.ndarray:
     """Return the ellipses {X^1/2 u : |u| = 1} as closed lines, (N, count, 2): half axes are roots of eigenvalues."""
-    values, vectors = torch.linalg.eigh(matrices)
-    root = (vectors * values.clamp(min=0).sqrt()[..., None, :]) @ vectors.mT
+    root = spectrum(matrices).apply(SQRT)
     angle = torch.linspace(0, 2 * torch.pi, count, dtype=matrices.dtype)
     circle = torch.stack([angle.cos(), angle.sin()])
     return (root @ circle).mT.numpy()

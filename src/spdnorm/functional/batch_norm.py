@@ -90,13 +90,16 @@ def batch_statistics(y: Tensor, kernel: NormKernel[Any], options: Options) -> tu
 def running_statistics(
     kernel: NormKernel[Any], running_mean: Tensor, running_var: Tensor | None, options: Options
 ) -> Statistics:
-    """Buffers as statistics in the kernel's space."""
-    mean = kernel.load(running_mean)
+    """Buffers as statistics in the kernel's space.
+
+    Copies, so that a step of training, which moves the buffers in place, leaves alone the graph of what came before.
+    """
+    mean = kernel.load(running_mean.clone())
     if running_var is None:
         if options.control_variance:
             raise ValueError("`running_var` is missing: evaluation with a `running_mean` needs both")
-        running_var = mean.new_ones(mean.shape[:-2])
-    return Statistics(mean, running_var)
+        return Statistics(mean, mean.new_ones(mean.shape[:-2]))
+    return Statistics(mean, running_var.clone())
 
 
 @torch.no_grad()

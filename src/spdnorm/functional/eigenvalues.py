@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from spdnorm.linalg import Spectrum, call, rank_tolerance
+from spdnorm.linalg import Spectrum, call, full_precision, rank_tolerance
 
 
 class _Rebuild(Function):
@@ -32,6 +32,7 @@ class _Rebuild(Function):
 
     @staticmethod
     @once_differentiable
+    @full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         values, vectors, d = ctx.saved_tensors
         rotated = vectors.mT @ grad @ vectors
@@ -60,6 +61,7 @@ class _Eigenvalues(Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, values, vectors = ctx.saved_tensors
         return call(_Rebuild, x, values, vectors, grad), None, None

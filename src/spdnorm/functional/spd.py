@@ -135,8 +135,8 @@ def spd_momentum_batch_norm(
     old = running_statistics(kernel, training_mean, training_var, options)
     t = torch.as_tensor(training_momentum, dtype=batch.dtype, device=batch.device)
     moved = Statistics(
-        kernel.interpolate(old.mean.clone(), of_batch.mean, t),
-        (1 - t) * old.variance.clone() + t * of_batch.variance,
+        kernel.interpolate(old.mean, of_batch.mean, t),
+        (1 - t) * old.variance + t * of_batch.variance,
     )
     write(training_mean, moved.mean)
     write(training_var, moved.variance)

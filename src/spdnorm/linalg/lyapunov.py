@@ -39,6 +39,7 @@ class _Lyapunov(Function):
         ctx.save_for_backward(x, values, vectors, output)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, values, vectors, solution = ctx.saved_tensors
         of_s = call(_Lyapunov, x, values, vectors, grad)

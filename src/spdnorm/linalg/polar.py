@@ -14,6 +14,7 @@ from torch.autograd import Function
 
 from spdnorm.linalg.autograd import call
 from spdnorm.linalg.lyapunov import lyapunov
+from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum
 
 
@@ -51,6 +52,7 @@ class _Polar(Function):
         ctx.save_for_backward(w, sigma, right, output)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         w, sigma, right, o = ctx.saved_tensors
         stretch = Spectrum(o.mT @ w, sigma, right)

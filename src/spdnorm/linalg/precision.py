@@ -23,7 +23,8 @@ def full_precision(function: Callable[P, R]) -> Callable[P, R]:
     """Run ``function`` with autocast off, half-precision tensor arguments raised to float32.
 
     An eigendecomposition or a product in bfloat16 has three digits; autocast would lower every product of a
-    geometry to it. Outside autocast the wrapper costs one look at a flag.
+    geometry to it. Outside autocast the wrapper costs one look at a flag. Backward passes wear it too, for whom takes
+    gradients inside the block, where autocast lowers products on the way back whatever it was on the way here.
 
     Examples
     --------

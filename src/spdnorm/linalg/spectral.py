@@ -78,6 +78,7 @@ class _Contraction(Function):
         ctx.save_for_backward(x, values, vectors, *directions)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         f = ctx.function
         x, values, vectors, *h = ctx.saved_tensors

@@ -24,6 +24,7 @@ from torch.autograd import Function
 from spdnorm.linalg.autograd import call
 from spdnorm.linalg.divided_differences import divided_difference
 from spdnorm.linalg.functions import SpectralFunction
+from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum
 from spdnorm.linalg.symmetric import symmetrize
 from spdnorm.linalg.tolerances import rank_tolerance
@@ -88,6 +89,7 @@ class _Chain(Function):
         ctx.save_for_backward(*tensors)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         h, labels = ctx.function, ctx.labels
         x, values, vectors, *chain = ctx.saved_tensors

@@ -47,6 +47,33 @@ class SPDExponential(nn.Module):
         return matrix_function(symmetrize(x), LOG)
 
 
+class SignedExponential(nn.Module):
+    """theta = sign exp(r): a number that no step takes to 0 or beyond. The sign is state, set by assignment."""
+
+    sign: Tensor
+
+    def __init__(self, like: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("sign", torch.ones_like(like, requires_grad=False))
+
+    def forward(self, r: Tensor) -> Tensor:
+        """() -> ()."""
+        return self.sign * torch.exp(r)
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        """The logarithm of the size, for assignment."""
+        with torch.no_grad():
+            self.sign.copy_(torch.where(value < 0, -1.0, 1.0))
+        return torch.log(value.abs())
+
+
+def register_nonzero(module: nn.Module, name: str, initial: Tensor) -> None:
+    """Add a parameter () to ``module`` that stays on its side of 0."""
+    setattr(module, name, nn.Parameter(initial))
+    parametrize.register_parametrization(module, name, SignedExponential(initial))
+    make_picklable(module)
+
+
 def register_spd(
     module: nn.Module,
     name: str,

@@ -15,6 +15,7 @@ from torch.autograd import Function
 from spdnorm.functional.kernels import bw_barycentre, bw_normalise, bw_steps
 from spdnorm.functional.kernels.bw_normalise import Arguments
 from spdnorm.functional.kernels.bw_products import multiply_add
+from spdnorm.linalg import full_precision
 
 
 class _Normalise(Function):
@@ -41,6 +42,7 @@ class _Normalise(Function):
         return out, *found
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         arguments, inputs = ctx.arguments, ctx.saved_tensors
         x, k, _, _, scale, mean, variance = inputs

@@ -14,7 +14,7 @@ from spdnorm.functional.batch_norm import Options, Statistics, batch_statistics
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import to_batch
 from spdnorm.geometry import Average, plain_average
-from spdnorm.linalg import check_tensor, clampm
+from spdnorm.linalg import check_tensor, clampm, full_precision
 from spdnorm.nn.constraints import assign, register_spd, unconstrained
 from spdnorm.nn.versioned import VersionedState
 from spdnorm.stats import SynchronizedAverage, is_empty, write
@@ -242,6 +242,7 @@ class RiemannianBatchNorm(VersionedState, ABC):
     # -- exact statistics ------------------------------------------------------------------------------------
 
     @torch.no_grad()
+    @full_precision
     def exact_statistics(self, x: Tensor) -> Statistics:
         """Converged barycentre, as a running mean holds it, and variance of all of ``x``."""
         self._check_input(x)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spdnorm.functional import Options, Statistics, riemannian_batch_norm
 from spdnorm.functional.gbw import gbw_kernel
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.reference import reference_gbw_batch_norm, reference_statistics
 from spdnorm.geometry import Average
-from spdnorm.nn.constraints import spd_roots, spd_roots_and_value
+from spdnorm.nn.constraints import assign, register_nonzero, spd_roots, spd_roots_and_value, unconstrained
 from spdnorm.nn.norm.base import RiemannianBatchNorm
+
+
+def _theta_by_its_logarithm(state: dict[str, Any], prefix: str) -> None:
+    """Layout 1 held a learned theta itself."""
+    if (theta := state.pop(f"{prefix}theta", None)) is not None:
+        state[f"{prefix}parametrizations.theta.original"] = theta.abs().log()
+        state[f"{prefix}parametrizations.theta.0.sign"] = torch.where(theta < 0, -torch.ones_like(theta), 1.0)
 
 
 class GBWBatchNorm(RiemannianBatchNorm):
@@ -28,7 +36,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
     learn_metric : bool
         Learn the metric parameter M; without it M = I (BWBN).
     learn_theta : bool
-        Learn theta, from the given start; its sign cannot change, 0 is out of reach.
+        Learn theta = +-exp(r), from the given start; its sign cannot change, 0 is out of reach.
     variant : "paper" or "reference"
         The paper's equations, or its released script (:mod:`spdnorm.functional.reference`).
     bias_target : "deformed" or "raw"
@@ -47,6 +55,9 @@ class GBWBatchNorm(RiemannianBatchNorm):
     >>> layer(random_spd(4, 10)).shape
     torch.Size([10, 4, 4])
     """
+
+    _version = 2
+    migrations: ClassVar[Mapping[int, Callable[[dict[str, Any], str], None]]] = {1: _theta_by_its_logarithm}
 
     metric: Tensor | None
 
@@ -82,7 +93,7 @@ class GBWBatchNorm(RiemannianBatchNorm):
         self._initial_theta = float(theta)
         self.theta: float | Tensor
         if learn_theta:
-            self.theta = nn.Parameter(torch.tensor(float(theta), device=device, dtype=dtype))
+            register_nonzero(self, "theta", torch.tensor(float(theta), device=device, dtype=dtype))
         else:
             self.theta = float(theta)
         self.variant = variant
@@ -101,8 +112,9 @@ class GBWBatchNorm(RiemannianBatchNorm):
     def reset_parameters(self) -> None:
         """Reset statistics and parameters, a learned theta to its start."""
         super().reset_parameters()
-        if isinstance(self.theta, nn.Parameter):
-            self.theta.fill_(self._initial_theta)
+        if isinstance(self.theta, Tensor):
+            like = unconstrained(self, "theta")
+            assign(self, "theta", torch.full_like(like, self._initial_theta))
 
     def kernel(self) -> NormKernel[Any]:
         """The kernel under the current metric."""

@@ -31,8 +31,16 @@ class NumericalLaws(NormSuite):
         expected = copy.deepcopy(layer)(x)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             out = layer(x)
+            # Torch's own products are lowered on the way back here; nothing may break on it.
+            inside = torch.autograd.grad(out.square().sum(), list(layer.parameters()))
         assert out.dtype is torch.float32
         torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-6)
+        assert all(g.dtype is torch.float32 and bool(g.isfinite().all()) for g in inside)
+        refitted = copy.deepcopy(layer)
+        layer.refit(x)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            refitted.refit(x)
+        assert all(torch.equal(b, dict(refitted.named_buffers())[k]) for k, b in layer.named_buffers())
 
     def test_identical_samples(self) -> None:
         layer = self.layer(**self.plain)

@@ -27,6 +27,16 @@ class SemanticLaws(NormSuite):
         layer.eval()(self.data(seed=1))
         assert all(torch.equal(v, before[k]) for k, v in layer.state_dict().items())
 
+    def test_training_leaves_the_graph_of_an_evaluation_alone(self) -> None:
+        """As in torch, where a gradient may be taken after the running statistics have moved on."""
+        layer, x = self.layer(), self.data().requires_grad_()
+        layer(self.data(seed=1))
+        out = layer.eval()(x).square().sum()
+        (expected,) = torch.autograd.grad(out, x, retain_graph=True)
+        layer.train()(self.data(seed=2))
+        (after,) = torch.autograd.grad(out, x)
+        assert torch.equal(after, expected)
+
     def test_momentum_moves_running_statistics(self) -> None:
         still, moved = self.layer(momentum=0.0), self.layer(momentum=0.5)
         x = self.data()
