@@ -176,6 +176,28 @@ def test_names_that_are_none_stop_a_conversion(tmp_path, call):
     assert "holds neither .npy files nor an archive of them" in fails(call, "prepare", "hdm05", tmp_path)
 
 
+def test_files_that_cannot_be_converted_are_an_error_after_the_others(tmp_path, call):
+    folder = tmp_path / "ntu"
+    folder.mkdir()
+    names = [f"S001C001P001R001A{k:03d}.skeleton" for k in (1, 2, 3)]
+    for name in names:
+        write_skeleton(folder / name, 30, random_bodies(np.random.default_rng(0), 30))
+    whole = (folder / names[1]).read_text()
+    (folder / names[1]).write_text(whole[:500])
+    error = fails(call, "prepare", "ntu", tmp_path)
+    assert f"1 files could not be converted, the first {names[1]} (" in error
+    assert "the file ends at line" in error
+    assert "2 matrices 75x75" in call("info", "ntu", "--data-dir", str(tmp_path)).stdout
+    (folder / names[1]).write_text(whole)
+    (folder / names[0]).write_text("")  # converted already, and not read again
+    assert call("prepare", "ntu", "--data-dir", str(tmp_path)).returncode == 0
+    assert "3 matrices 75x75" in call("info", "ntu", "--data-dir", str(tmp_path)).stdout
+
+
+def test_what_the_system_refuses_without_a_known_cause_is_one_line_too(tmp_path, call):
+    assert "File name too long" in fails(call, "fetch", "mamem", tmp_path / ("a" * 300))
+
+
 def local_set(url: str, body: bytes) -> DatasetInfo:
     file = RemoteFile(name="data.bin", sha256=hashlib.sha256(body).hexdigest(), url=url)
     text = {"title": "Local", "description": "made here", "licence": "none", "citation": ""}

@@ -10,6 +10,7 @@ from pathlib import Path
 import mne
 import numpy as np
 import pytest
+from moabb.datasets import MAMEM2
 from moabb.datasets.base import BaseDataset
 from scipy.io import savemat
 from scipy.stats import rankdata
@@ -293,6 +294,47 @@ def test_moabb_shaped_recordings_become_the_papers_set(tmp_path):
             load("mamem-raw", tmp_path)
     # Microvolts, as in the preprocessed files.
     assert 50 < np.abs(data.x[:, CHANNELS.index("PO7")]).max() < 200
+
+
+def write_session(path: Path, labels: list[int], rate: float = 250.0) -> None:
+    """A session as the recordings come from their hosts: microvolts, the reference last, pulses of the stimulus."""
+    *eeg, stim = recording(labels, rate=rate).get_data()
+    onsets = np.flatnonzero(stim)
+    # One pulse every 100 ms of a trial, by number, time in milliseconds and sample.
+    samples = (onsets[:, None] + np.arange(0, 5 * rate, rate / 10)).astype(np.int64).ravel()
+    pulses = np.stack([np.ones_like(samples), samples * 1000 // int(rate), np.ones_like(samples), samples])
+    savemat(path, {"eeg": np.vstack([1e6 * np.array(eeg), np.zeros_like(stim)]), "DIN_1": pulses, "labels": labels})
+
+
+class Files(MAMEM2):
+    """MOABB's own class, on files that lie in a folder instead of on its servers."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def data_path(self, subject, path=None, force_update=False, update_path=None, verbose=None):
+        return sorted(str(path) for path in self.folder.glob(f"T0{subject:02d}*.mat"))
+
+    def _load_or_fetch_filelist(self, path, *, force_update=False):
+        return [{"id": file.name, "name": file.name} for file in self.folder.iterdir()]
+
+    def _prefetch_nemar_sourcedata(self, subjects):
+        pass
+
+
+def test_moabbs_own_reader_leads_to_the_same_segments(tmp_path):
+    labels = [[1, 4], [2, 5], [3, 3], [5, 1], [4, 2]]
+    for letter, cues in zip("abcde", labels, strict=True):
+        write_session(tmp_path / f"T003{letter}.mat", cues)
+    dataset = Files(tmp_path)
+    assert dataset.event_id == EVENTS
+    data = from_recordings(dataset, subjects=[3])
+    assert data.x.shape == (5 * 2 * 4, 8, 125)
+    assert data.y.tolist() == np.repeat(np.array(labels).ravel() - 1, 4).tolist()
+    assert data.column("session").tolist() == np.repeat([1, 2, 3, 4, 5], 8).tolist()
+    expected, _ = epochs_of_run(recording(labels[2]), events=EVENTS)
+    np.testing.assert_allclose(data.where(session=3).x, 1e6 * expected, rtol=1e-6, atol=1e-6)
 
 
 def test_recordings_that_do_not_fit_are_named(tmp_path):

@@ -235,7 +235,8 @@ def test_conversion_and_loading(tmp_path, workers):
     write_skeleton(release / f"{names[5]}.skeleton", 9, [])  # nobody there
     with pytest.raises(MissingDataError, match="prepare ntu"):
         load("ntu", tmp_path)
-    info("ntu").prepare(tmp_path, workers=workers, progress=False)
+    with pytest.raises(CorruptDataError, match=rf"2 files could not be converted, the first .*({names[3]}|{names[5]})"):
+        info("ntu").prepare(tmp_path, workers=workers, progress=False)
     converted = tmp_path / "ntu" / "converted"
     status = np.load(converted / "status.npy")
     assert np.bincount(status, minlength=4)[[PENDING, DONE, DAMAGED, FAILED]].tolist() == [0, 68, 1, 2]

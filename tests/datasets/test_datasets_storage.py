@@ -77,7 +77,8 @@ def test_wrong_folders_are_told_apart(tmp_path):
     (tmp_path / "own" / "mamem").mkdir(parents=True)
     assert f"give its parent, {tmp_path / 'own'}" in look(tmp_path / "own" / "mamem")
     (tmp_path / "mamem").write_text("")
-    assert "is a file, expected a folder" in look(tmp_path)
+    assert f"{tmp_path / 'mamem'} is a file, expected a folder" in look(tmp_path)
+    assert f"{tmp_path / 'mamem'} is a file, expected a folder" in look(tmp_path / "mamem")
 
 
 def test_a_partial_folder_names_what_is_missing(tmp_path):

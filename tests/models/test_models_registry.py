@@ -53,9 +53,12 @@ def test_every_network_reads_simulated_ssvep_of_a_later_session(name: str) -> No
     assert accuracy(model, x[later], y[later]) > 0.4  # chance 0.2
 
 
-def trainable(name: str) -> int:
-    model = models.get(name, n_chans=22, n_outputs=4, n_times=1125, sfreq=250.0)
-    return sum(p.numel() for p in model.parameters())
+def count(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def trainable(name: str, **sizes: float) -> int:
+    return count(models.get(name, **{"n_chans": 22, "n_outputs": 4, "n_times": 1125, "sfreq": 250.0, **sizes}))
 
 
 def test_parameters_are_as_many_as_published() -> None:
@@ -66,6 +69,22 @@ def test_parameters_are_as_many_as_published() -> None:
     assert trainable("shallowconvnet") == 47_364
     # braindecode leaves out the 4 x 12 biases of convolutions before a batch normalisation, which cancels them.
     assert trainable("eeg-tcnet") == 4_096 - 48
+    # EEGNet-8,2 in the table of Lawhern et al. (2018): P300 (64 channels, 1 s at 128 Hz, 2 classes) and SMR (22
+    # channels, 2 s, 4 classes, a kernel of 32).
+    assert trainable("eegnet", n_chans=64, n_outputs=2, n_times=128, sfreq=128.0) == 2_258
+    assert trainable("eegnet", n_times=256, sfreq=128.0, kernel_length=32) == 1_716
+    # Mane et al. (2021), 4 s at 250 Hz: 9 bands of 32 spatial filters with batch normalisation, 4 windows.
+    filters = 9 * 32
+    assert trainable("fbcnet", n_times=1000) == filters * (22 + 1) + 2 * filters + 4 * (4 * filters + 1)
+
+
+def test_sccnet_has_the_published_kernels() -> None:
+    # Wei et al. (2019), 22 channels at 125 Hz: 22 spatial filters, 20 of 0.1 s over them, squares averaged over 0.5 s
+    # in steps of 0.1 s.
+    model = models.get("sccnet", n_chans=22, n_outputs=4, n_times=562)
+    assert model.spatial_conv.weight.shape == (22, 1, 22, 1)
+    assert model.spatial_filt_conv.weight.shape == (20, 1, 22, 12)
+    assert (model.temporal_smoothing.kernel_size, model.temporal_smoothing.stride) == ((1, 62), (1, 12))
 
 
 def test_matt_has_the_published_sizes_for_mamem() -> None:
@@ -73,6 +92,8 @@ def test_matt_has_the_published_sizes_for_mamem() -> None:
     assert model.spatial_filter.weight.shape == (125, 1, 8, 1)
     assert model.temporal_feature_extractor.weight.shape == (15, 125, 1, 36)
     assert model.linear.in_features == 7 * 78
+    convolutions = 125 * (8 + 1) + 2 * 125 + 15 * (125 * 36 + 1) + 2 * 15
+    assert count(model) == convolutions + 3 * 15 * 12 + 5 * (7 * 78 + 1)
 
 
 def test_lengths_scale_with_the_sampling_rate() -> None:

@@ -12,6 +12,7 @@ from torch.nn.utils import parametrize
 
 from spdnorm import optim
 from spdnorm.geometry import get, random_spd
+from spdnorm.models import SPDNet
 from spdnorm.nn import BiMap
 from spdnorm.nn.constraints import register_spd
 from spdnorm.nn.semi_orthogonal import register_semi_orthogonal
@@ -161,6 +162,32 @@ def test_both_kinds_of_parameters_reach_the_same_optimum() -> None:
     best = get("bwm").squared_distance(barycentre, xs).mean() - torch.linalg.eigvalsh(xs.mean(0))[-2:].sum()
     for key, value in losses.items():
         assert abs(value - best.item()) < 1e-8, (key, value, best.item())
+
+
+#: Learning rates with which each of torch's optimisers makes its way in a few steps, where 0.05 does not.
+RATES = {"Adadelta": 10.0, "SGD": 0.5, "ASGD": 0.5, "LBFGS": 0.5}
+OPTIMISERS = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "LBFGS"]
+OPTIMISERS += ["NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_any_torch_optimiser_descends_on_parametrised_weights(name: str) -> None:
+    torch.manual_seed(0)
+    model = SPDNet((5, 3), 2, norm="gbw", dtype=torch.float64)
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=RATES.get(name, 0.05))
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = toy_loss(model)
+        loss.backward()
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(4 if name == "LBFGS" else 15)]
+    assert min(losses[-3:]) < 0.9 * losses[0]
+    block = model.blocks[0]
+    torch.testing.assert_close(block.bimap.weight @ block.bimap.weight.mT, torch.eye(3, dtype=torch.float64))
+    for value in (block.norm.bias, block.norm.metric):
+        assert torch.linalg.eigvalsh(value.detach()).min() > 0
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam", "amsgrad", "torch-adam"])

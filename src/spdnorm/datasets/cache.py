@@ -54,8 +54,9 @@ def dataset_folder(root: Path, folder: str, *, title: str, instructions: str) ->
     path = root / folder
     if path.is_dir():
         return path
-    if path.exists():
-        raise MissingDataError(f"{title}: {path} is a file, expected a folder")
+    for file in (root, path):
+        if file.exists() and not file.is_dir():
+            raise MissingDataError(f"{title}: {file} is a file, expected a folder")
     if root.name == folder and root.is_dir():
         raise MissingDataError(
             f"{title}: there is no folder {path}; the data directory given is the data set's own folder: "

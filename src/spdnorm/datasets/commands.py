@@ -54,8 +54,16 @@ def _clear_errors() -> Iterator[None]:
     try:
         yield
     except DatasetError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from None
+        message = str(error)
+    except BrokenPipeError:
+        raise  # whoever read the output has left, which click takes for the end
+    except OSError as error:
+        # What no loader foresees: a broken disk, a name that is too long, a file system that has gone.
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    else:
+        return
+    Console(stderr=True).print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1)
 
 
 @app.command("list")

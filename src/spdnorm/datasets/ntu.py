@@ -10,7 +10,8 @@ import numpy as np
 from .archive import unpacked_files
 from .cache import dataset_folder
 from .covariances import covariance
-from .ntu_convert import convert, open_converted
+from .errors import CorruptDataError
+from .ntu_convert import FAILURES, convert, open_converted, read_failures
 from .ntu_names import ACTIONS, SPLITS, parse_name, split_column
 from .registry import DatasetInfo, register
 from .skeleton import N_JOINTS
@@ -152,14 +153,24 @@ def skeleton_covariances(
 def prepare_ntu(
     root: Path, *, workers: int = 2, progress: bool = True, restart: bool = False, source: Path | None = None
 ) -> Path:
-    """Convert the ``.skeleton`` files under ``root/ntu`` (or ``source``); archives there are unpacked first."""
+    """Convert the ``.skeleton`` files under ``root/ntu`` (or ``source``); archives there are unpacked first.
+
+    Files that cannot be read are an error once all others are converted: those can be loaded without them.
+    """
     folder = root / INFO.folder
     if source is None:
         folder = dataset_folder(root, INFO.folder, title=INFO.title, instructions=INFO.instructions)
         unpacked_files(folder, ".skeleton")
-    return convert(
+    target = convert(
         source or folder, root / INFO.folder / _CONVERTED, workers=workers, progress=progress, restart=restart
     )
+    if failures := read_failures(target):
+        first, reason = next(iter(failures.items()))
+        raise CorruptDataError(
+            f"{len(failures)} files could not be converted, the first {first} ({reason}); {target / FAILURES} lists "
+            "them. All others are converted and can be loaded; place these anew and run again, which reads only them"
+        )
+    return target
 
 
 INFO = register(

@@ -24,11 +24,23 @@ from .ntu_names import damaged_samples, parse_name
 from .ntu_workers import run
 from .skeleton import N_JOINTS
 
-__all__ = ["DAMAGED", "DONE", "FAILED", "MAX_FRAMES", "PENDING", "convert", "open_converted"]
+__all__ = [
+    "DAMAGED",
+    "DONE",
+    "FAILED",
+    "FAILURES",
+    "MAX_FRAMES",
+    "PENDING",
+    "convert",
+    "open_converted",
+    "read_failures",
+]
 
 #: The longest recording of NTU RGB+D has 300 frames.
 MAX_FRAMES = 300
 PENDING, DONE, DAMAGED, FAILED = range(4)
+#: The file that lists what could not be read.
+FAILURES = "failures.json"
 _N_CHANNELS = 3 * N_JOINTS
 _AGAIN = "convert again with restart=True (`spdnorm data prepare ntu --restart`)"
 
@@ -86,9 +98,14 @@ def convert(
                 failures.update(problems)
                 bar.update(len(rows))
         status.flush()
-        with atomic_file(target / "failures.json") as stream:
+        with atomic_file(target / FAILURES) as stream:
             stream.write(json.dumps(failures, indent=1).encode())
     return target
+
+
+def read_failures(target: Path) -> dict[str, str]:
+    """Return the files that a finished conversion could not read, and why."""
+    return dict(json.loads((target / FAILURES).read_text()))
 
 
 def open_converted(target: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -135,7 +152,7 @@ def _prepare(source: Path, target: Path, names: list[str], max_frames: int, *, r
             )
         return _load(target / "status.npy", (len(names),), mode="r+")
     listing.unlink(missing_ok=True)
-    (target / "failures.json").unlink(missing_ok=True)
+    (target / FAILURES).unlink(missing_ok=True)
     # A joint takes 12 bytes of the 70 to 110 that its line has.
     needed = sum((source / name).stat().st_size for name in names) // 6
     if free_space(target) < needed:
