@@ -14,7 +14,7 @@ from statistics import mean, stdev
 
 import pytest
 
-from spdnorm.experiments import ExperimentError, Recipe, Store, Table, load_recipe, load_tables
+from spdnorm.experiments import Execution, ExperimentError, Recipe, Store, Table, load_recipe, load_tables
 from spdnorm.experiments.report import facts, layout, to_latex, write_report
 from spdnorm.experiments.report.latex import escape
 from spdnorm.experiments.report.svg import ticks
@@ -236,6 +236,26 @@ def test_transposed_and_condition_layouts(tmp_path: Path) -> None:
     assert condition["before"]["samples"] == 640
     count = condition["after"]["above"]["1e+03"]
     assert grid.body[0][2].text == f"{count:,} ({100 * count / 640:.1f}%)"
+
+
+def test_published_numbers_stay_where_the_data_are_not_at_hand(tmp_path: Path) -> None:
+    tree = load_recipe("demo").model_dump(mode="json")
+    tree["columns"].append(
+        {"key": "ntu", "label": "NTU", "time": True, "set": {"data": {"name": "ntu"}}, "replicates": {"seed": [0]}}
+    )
+    tree["rows"][0] |= {"paper": {"ntu": [52.54, 0.59]}, "paper_seconds": {"ntu": 359.25}}
+    outcome = reproduce(
+        Recipe.model_validate({**tree, "name": "partly", "rows": tree["rows"][:1], "replicates": {"seed": [0]}}),
+        store=Store(tmp_path / "runs"),
+        execution=Execution(data_dir=str(tmp_path)),
+        overrides={"train.epochs": 1},
+        jobs=1,
+    )
+    assert set(outcome.skipped) == {"ntu"}
+    grid = layout(outcome.table)
+    assert grid.header[-2:] == [("NTU", "published"), ("NTU", "published s/epoch")]
+    assert [cell.text for cell in grid.body[0][-2:]] == ["52.54 ± 0.59", "359.25"]
+    assert grid.header[0] == ("JapaneseVowels", "ours, protocol “paper”")
 
 
 def test_latex_escapes_what_latex_reads() -> None:
