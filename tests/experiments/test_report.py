@@ -15,9 +15,9 @@ from statistics import mean, stdev
 import pytest
 
 from spdnorm.experiments import Execution, ExperimentError, Recipe, Store, Table, load_recipe, load_tables
-from spdnorm.experiments.report import facts, layout, to_latex, write_report
+from spdnorm.experiments.report import Grid, Text, facts, layout, to_latex, write_report
 from spdnorm.experiments.report.latex import escape
-from spdnorm.experiments.report.svg import ticks
+from spdnorm.experiments.report.svg import style_of, ticks
 from spdnorm.experiments.reproduce import reproduce
 
 
@@ -260,6 +260,24 @@ def test_published_numbers_stay_where_the_data_are_not_at_hand(tmp_path: Path) -
 
 def test_latex_escapes_what_latex_reads() -> None:
     assert escape("a_b & 5 % ± θ ≤".replace("≤", "10⁻⁵")) == r"a\_b \& 5 \% $\pm$ $\theta$ 10$^{-5}$"
+
+
+def test_wide_tables_are_shrunk_to_the_page() -> None:
+    for columns, environment in ((3, "table"), (9, "table*")):
+        line = [Text("1")] * columns
+        grid = Grid(row_title="", header=[("", "x")] * columns, labels=["a"], body=[line])
+        text = to_latex(grid, title="x", facts=[], label="y")
+        assert text.startswith(rf"\begin{{{environment}}}")
+        assert rf"\end{{{environment}}}" in text
+        assert text.count("{") == text.count("}")
+        assert (r"\resizebox{\textwidth}" in text) == (columns == 9)
+
+
+def test_lines_differ_in_colour_and_in_grey() -> None:
+    styles = [style_of(index) for index in range(13)]
+    assert len(set(styles)) == 13
+    # Neighbours in the legend differ in their dashes.
+    assert all(a[1] != b[1] for a, b in pairwise(styles))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.3, 0.31), (-2e-5, 7.0), (5.0, 5.0), (0.0, 1e6)])

@@ -52,8 +52,9 @@ svg .tick { font: 12px system-ui, sans-serif; fill: var(--soft); } svg .grid { s
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; margin: .4rem 0 .8rem;
   font-size: .88rem; }
 .legend svg { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1.5rem; }
-figure { margin: 0; } figure img { width: 100%; background: #fff; border: 1px solid var(--rule); border-radius: 6px; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 720px), 1fr)); gap: 1.5rem; }
+figure { margin: 0; max-width: 1100px; }
+figure img { width: 100%; background: #fff; border: 1px solid var(--rule); border-radius: 6px; }
 figcaption { color: var(--soft); font-size: .9rem; }
 """
 
