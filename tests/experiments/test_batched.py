@@ -9,7 +9,7 @@ import torch
 from experiment_helpers import small_config
 from test_runs import numbers
 
-from spdnorm.experiments import RunConfig, Store
+from spdnorm.experiments import Execution, RunConfig, Store
 from spdnorm.experiments.batched import batches, groups_of, run_batch, why_not
 from spdnorm.experiments.checkpoint import save_checkpoint
 from spdnorm.experiments.files import read_json
@@ -68,6 +68,18 @@ def test_gradient_clipping_is_each_networks_own(tmp_path: Path) -> None:
     run_batch(configs, store=together)
     for config in configs:
         assert_close(numbers(alone.run(config)), numbers(together.run(config)))
+
+
+def test_each_network_of_a_batch_has_its_own_tensorboard(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    configs, store = configs_of("none", seeds=2, epochs=2), Store(tmp_path)
+    run_batch(configs, store=store, execution=Execution(tensorboard=True))
+    for config in configs:
+        events = EventAccumulator(str(store.run(config).path / "tensorboard"))
+        events.Reload()
+        shown = [event.value for event in events.Scalars("train/loss")]
+        assert shown == pytest.approx([float(row["train_loss"]) for row in numbers(store.run(config))["rows"]])
 
 
 def test_a_batch_continues_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,3 +71,18 @@ def test_the_test_part_has_no_say_in_training_or_in_the_choice(tmp_path: Path) -
     for a, b in ((one.best["model"], other.best["model"]), (one.module.state_dict(), other.module.state_dict())):
         assert all(torch.equal(a[key], b[key]) for key in a)
     assert [row["test_accuracy"] for row in one.history] != [row["test_accuracy"] for row in other.history]
+
+
+def test_a_clipped_step_is_as_long_as_it_may_be() -> None:
+    # One batch an epoch, plain descent: all parameters together move by the learning rate times the clipped norm.
+    values = {"optim__name": "torch-sgd", "optim__lr": 1.0, "train__batch_size": 1000}
+    moved = {}
+    for clip in (1e-3, 1e-2, None):
+        trainer = trainer_of(small_config(**values, train__gradient_clip=clip))
+        before = [parameter.detach().clone() for parameter in trainer.module.parameters()]
+        trainer._train()
+        steps = [(a - b).flatten() for a, b in zip(trainer.module.parameters(), before, strict=True)]
+        moved[clip] = float(torch.cat(steps).detach().norm())
+    assert moved[None] > 0.1
+    for clip in (1e-3, 1e-2):
+        assert abs(moved[clip] / clip - 1) < 1e-3

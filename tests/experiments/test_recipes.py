@@ -105,6 +105,41 @@ def test_hyper_parameters_are_the_papers() -> None:
     assert sorted(set(lambdas)) == [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2]
 
 
+def test_the_table_of_condition_numbers_has_the_papers_epochs_and_lambdas() -> None:
+    recipe = load_recipe("combined_lambda_eigenvalue")
+    found = {row.key: configs(recipe, rows=(row.key,)) for row in recipe.rows}
+    assert all([config.model.norm for config in pair] == ["none", "gbw"] for pair in found.values())
+    for key, pair in found.items():
+        for config in pair:
+            epochs = {"ntu": (1, 50, 100), "mamem": (1, 100, 200), "hdm05": (1, 100, 200)}.get(config.data.name)
+            if epochs is None:
+                continue
+            expected = (1e-2, 256) if key == "ntu" else (2.5e-3, 30)
+            assert (config.optim.lr, config.train.batch_size) == expected
+            assert config.train.condition_epochs == epochs
+            assert config.train.epochs == epochs[-1]
+            assert {str(epoch) for epoch in epochs} == set(next(r for r in recipe.rows if r.key == key).paper_counts)
+            if config.data.name == "mamem":
+                assert config.model.options.get("epsilon", 1e-5) == float(key.removeprefix("mamem-"))
+
+
+def test_what_a_row_is_called_is_what_it_trains() -> None:
+    norms = {"spdnet": "none", "rresnet": "none", "spdbn": "spd", "spdmbn": "spdm", "manifoldnorm": "manifold"}
+    norms |= {"liebn": "lie", "gbwbn": "gbw", "gbwbn-0.5": "gbw", "bwbn": "bw", "gbwbn-no-bimap": "gbw"}
+    norms |= {"spdbn-no-bimap": "spd", **dict.fromkeys(("0.25", "0.5", "0.75", "1.0"), "gbw")}
+    for name in ("mamem_acc", "combined_acc", "bwm_comparison", "ntu_bimap_acc", "ntu_theta_acc"):
+        for entry in load_recipe(name).entries(replicates=1):
+            model = entry.config.model
+            if entry.row not in norms:
+                assert model.name.replace("-", "") == entry.row.replace("-", "")
+                continue
+            assert model.norm == norms[entry.row]
+            assert (model.options.get("hidden") == []) == entry.row.endswith("no-bimap")
+            if model.norm == "gbw":
+                power = entry.row if name == "ntu_theta_acc" else "0.5" if entry.row == "gbwbn-0.5" else "1"
+                assert model.norm_options["theta"] == float(power)
+
+
 def test_the_common_cell_of_two_tables_is_one_run() -> None:
     found = [
         {config.hash for config in configs(load_recipe(name), rows=(row,), columns=(column,))}

@@ -14,10 +14,10 @@ from statistics import mean, stdev
 
 import pytest
 
-from spdnorm.experiments import ExperimentError, Recipe, Store, Table, load_recipe, load_tables
-from spdnorm.experiments.report import facts, layout, to_latex, write_report
+from spdnorm.experiments import Execution, ExperimentError, Recipe, Store, Table, load_recipe, load_tables
+from spdnorm.experiments.report import Grid, Text, facts, layout, to_latex, write_report
 from spdnorm.experiments.report.latex import escape
-from spdnorm.experiments.report.svg import ticks
+from spdnorm.experiments.report.svg import style_of, ticks
 from spdnorm.experiments.reproduce import reproduce
 
 
@@ -238,8 +238,46 @@ def test_transposed_and_condition_layouts(tmp_path: Path) -> None:
     assert grid.body[0][2].text == f"{count:,} ({100 * count / 640:.1f}%)"
 
 
+def test_published_numbers_stay_where_the_data_are_not_at_hand(tmp_path: Path) -> None:
+    tree = load_recipe("demo").model_dump(mode="json")
+    tree["columns"].append(
+        {"key": "ntu", "label": "NTU", "time": True, "set": {"data": {"name": "ntu"}}, "replicates": {"seed": [0]}}
+    )
+    tree["rows"][0] |= {"paper": {"ntu": [52.54, 0.59]}, "paper_seconds": {"ntu": 359.25}}
+    outcome = reproduce(
+        Recipe.model_validate({**tree, "name": "partly", "rows": tree["rows"][:1], "replicates": {"seed": [0]}}),
+        store=Store(tmp_path / "runs"),
+        execution=Execution(data_dir=str(tmp_path)),
+        overrides={"train.epochs": 1},
+        jobs=1,
+    )
+    assert set(outcome.skipped) == {"ntu"}
+    grid = layout(outcome.table)
+    assert grid.header[-2:] == [("NTU", "published"), ("NTU", "published s/epoch")]
+    assert [cell.text for cell in grid.body[0][-2:]] == ["52.54 ± 0.59", "359.25"]
+    assert grid.header[0] == ("JapaneseVowels", "ours, protocol “paper”")
+
+
 def test_latex_escapes_what_latex_reads() -> None:
     assert escape("a_b & 5 % ± θ ≤".replace("≤", "10⁻⁵")) == r"a\_b \& 5 \% $\pm$ $\theta$ 10$^{-5}$"
+
+
+def test_wide_tables_are_shrunk_to_the_page() -> None:
+    for columns, environment in ((3, "table"), (9, "table*")):
+        line = [Text("1")] * columns
+        grid = Grid(row_title="", header=[("", "x")] * columns, labels=["a"], body=[line])
+        text = to_latex(grid, title="x", facts=[], label="y")
+        assert text.startswith(rf"\begin{{{environment}}}")
+        assert rf"\end{{{environment}}}" in text
+        assert text.count("{") == text.count("}")
+        assert (r"\resizebox{\textwidth}" in text) == (columns == 9)
+
+
+def test_lines_differ_in_colour_and_in_grey() -> None:
+    styles = [style_of(index) for index in range(13)]
+    assert len(set(styles)) == 13
+    # Neighbours in the legend differ in their dashes.
+    assert all(a[1] != b[1] for a, b in pairwise(styles))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.3, 0.31), (-2e-5, 7.0), (5.0, 5.0), (0.0, 1e6)])

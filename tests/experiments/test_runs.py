@@ -263,6 +263,23 @@ def test_schedules_move_the_learning_rate_as_they_say(store: Store) -> None:
         assert found == pytest.approx(rates), name
 
 
+def test_the_plateau_schedule_waits_for_the_loss_to_stand_still(store: Store) -> None:
+    schedule = {"name": "plateau", "patience": 1, "gamma": 0.5}
+    values = {"model__norm": "none", "model__norm_options": {}, "optim__lr": 0.1}
+    config = small_config(**values, train__epochs=12, optim__schedule=schedule)
+    run(config, store=store)
+    rows = numbers(store.run(config))["rows"]
+    rate, best, bad = 0.1, math.inf, 0
+    for row in rows:
+        assert float(row["lr"]) == pytest.approx(rate)
+        loss = float(row["validation_loss"])
+        bad = 0 if loss < best * (1 - 1e-4) else bad + 1
+        best = min(best, loss)
+        if bad > 1:
+            rate, bad = rate / 2, 0
+    assert float(rows[-1]["lr"]) < 0.1
+
+
 def test_gradient_clipping_and_float32(store: Store) -> None:
     config = small_config(train__gradient_clip=1e-12, train__dtype="float32")
     run(config, store=store)

@@ -63,6 +63,7 @@ DRAWINGS: dict[str, Callable[[], Drawn]] = {
     "response-shares": lambda: draw_shares(_share_rows(), channel="Oz", n_channels=8, window=(0.25, 0.6)),
     "metric-maps": lambda: _named("metric-maps"),
     "gbwbn": lambda: _named("gbwbn"),
+    "bias-backward": lambda: _named("fig-bp"),
     "ellipses": lambda: _named("ellipses"),
     "ill-condition": lambda: _named("ill-condition"),
 }

@@ -16,6 +16,7 @@ from PIL import Image
 from spdnorm.cli import main
 from spdnorm.datasets.mamem import CHANNELS, FREQUENCIES
 from spdnorm.figures import figure_names
+from spdnorm.figures.registry import ALIASES
 
 QUICK = ["--set", "train.epochs=2", "--set", "model.options.spatial_filters=8", "--progress", "off"]
 SMALL = ["--format", "png", "--dpi", "40"]
@@ -161,6 +162,22 @@ def test_list_names_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
     call("--list")
     told = capsys.readouterr().out
     assert all(name in told for name in figure_names())
+
+
+#: Labels of the paper's figures; that of the table whose curves are a figure stands with them.
+LABELS = (
+    "fig-heat", "fig-topo", "topo", "fig-heat1", "fig-topo1", "fig:ill-condition", "tab:metric", "arch: GBWBN", "fig-bp"
+)  # fmt: skip
+
+
+def test_every_figure_of_the_paper_goes_by_its_label() -> None:
+    assert {ALIASES.get(label, label) for label in LABELS} <= set(figure_names())
+    paper = Path(__file__).parents[3] / "shared" / "paper.tex"
+    if paper.is_file():
+        drawn = re.findall(r"\\begin\{figure\*?\}(.*?)\\end\{figure\*?\}", paper.read_text(), re.DOTALL)
+        labels = {label for text in drawn for label in re.findall(r"\\label\{(.*?)\}", text)}
+        assert labels
+        assert labels <= set(LABELS)
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,35 @@ def test_a_dead_rank_ends_the_job_and_the_rest_is_what_one_process_finds(tmp_pat
     for name, value in b.items():
         # Some 40 Adam steps, whose quotients enlarge the rounding of sums in another order.
         torch.testing.assert_close(a[name], value, rtol=1e-6, atol=1e-7, msg=lambda m, name=name: f"{name}: {m}")
+
+
+@pytest.mark.slow
+def test_a_network_with_dropout_continues_on_two_processes_in_the_same_bits(tmp_path):
+    # 40 signals in batches of 15: the processes' shares differ in size, and with them what dropout draws.
+    (tmp_path / "signals.toml").write_text(
+        """name = "signals"
+title = "Signals"
+[base]
+data = { name = "basic-motions" }
+model = { name = "eegnet" }
+train = { epochs = 5, batch_size = 15, dtype = "float32" }
+[[rows]]
+key = "eegnet"
+label = "EEGNet"
+[[columns]]
+key = "motions"
+label = "BasicMotions"
+"""
+    )
+    train = ("train", "signals.toml", "--devices", "2", "--progress", "off", "--results")
+    script = str(Path(__file__).with_name("dying_rank.py"))
+    died = launch(tmp_path, *TORCHRUN, script, "broken/runs/*/checkpoint.pt", "2", "--", *train, "broken")
+    assert "SIGKILL" in died.stderr
+    for results in ("broken", "whole"):
+        done = launch(tmp_path, *TORCHRUN, "-m", "spdnorm", *train, results)
+        assert done.returncode == 0, done.stderr
+    a, b = (
+        torch.load(next(tmp_path.glob(f"{r}/runs/*/model.pt")), weights_only=True)["last"] for r in ("broken", "whole")
+    )
+    assert a.keys() == b.keys()
+    assert all(torch.equal(a[name], b[name]) for name in b)

@@ -24,7 +24,7 @@ from .distributed import make_fabric
 from .errors import ExperimentError
 from .execution import Execution
 from .files import write_json
-from .logs import CsvLog, ProgressLog, shows_progress
+from .logs import CsvLog, EpochLog, ProgressLog, TensorBoardLog, shows_progress
 from .run import make_result, make_trainer
 from .store import Store
 
@@ -127,20 +127,22 @@ def _train(
 ) -> None:
     epochs = batch[0].train.epochs
     with ExitStack() as stack:
-        tables = [
-            CsvLog(store.run(config).metrics_file, history)
-            for config, history in zip(batch, trainer.histories, strict=True)
-        ]
-        for table in tables:
-            stack.callback(table.close)
+        logs: list[list[EpochLog]] = [[] for _ in batch]
+        for own, config, history in zip(logs, batch, trainer.histories, strict=True):
+            own.append(CsvLog(store.run(config).metrics_file, history))
+            if execution.tensorboard:
+                own.append(TensorBoardLog(store.run(config).path / "tensorboard", epoch=trainer.epoch))
+            for log in own:
+                stack.callback(log.close)
         display = None
         if shows_progress(execution):
             title = f"{len(batch)} × {batch[0].model.name}, {batch[0].model.norm}"
             display = stack.enter_context(ProgressLog(title, epochs=epochs, done=trainer.epoch))
         while trainer.epoch < epochs:
             rows = trainer.run_epoch()
-            for table, row in zip(tables, rows, strict=True):
-                table.write(row)
+            for own, row in zip(logs, rows, strict=True):
+                for log in own:
+                    log.write(row)
             if trainer.epoch % execution.checkpoint_every == 0:
                 save()
             if display is not None:

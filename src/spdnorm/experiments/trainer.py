@@ -11,6 +11,7 @@ import math
 import time
 from typing import Any
 
+import numpy as np
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
@@ -111,6 +112,9 @@ class Trainer:
         model, optimizer, fabric = self.model, self.optimizer, self.fabric
         clip = self.config.train.gradient_clip
         world, rank = fabric.world_size, fabric.global_rank
+        if world > 1:
+            # Dropout of each process' own, and of each epoch's: a checkpoint holds the random state of one process.
+            rng.seed_all(int(np.random.SeedSequence([self.config.seed, self.epoch, rank]).generate_state(1)[0]))
         order = torch.randperm(len(part), generator=self.order).to(part.y.device)
         loss_sum = torch.zeros((), dtype=torch.float64, device=part.y.device)
         hits = torch.zeros((), dtype=torch.int64, device=part.y.device)

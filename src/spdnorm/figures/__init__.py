@@ -14,6 +14,7 @@ import spdnorm.experiments  # noqa: F401 - first, because it says which extra br
 
 _MODULES = {
     "animation": ("draw_animation",),
+    "bias_diagram": ("draw_bias_backward",),
     "condition_plot": ("draw_conditions",),
     "cone": ("draw_cone",),
     "ellipses": ("draw_ellipses",),

@@ -73,7 +73,8 @@ def draw_cone_axis(axis: Any, matrices: Tensor, *, reach: float | None = None, c
     axis.set_zlabel("$(X_{11} + X_{22})/2$", labelpad=-6)
     axis.view_init(elev=16, azim=-60)
     for one in (axis.xaxis, axis.yaxis, axis.zaxis):
-        one.set_major_locator(MaxNLocator(4))
+        # No ticks where two axes meet: their numbers would stand on one another.
+        one.set_major_locator(MaxNLocator(4, prune=None if one is axis.zaxis else "both"))
         one.set_tick_params(pad=-3, labelsize=6.5)
     return seen
 

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
+from .diagram import Box, box_table, draw_boxes
 from .output import Drawn
-from .style import COLORS, style
+from .style import style
 
 __all__ = ["draw_gbwbn"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Box:
-    """A box: centre, size, title, formula, and what it is: a step, a statistic or a parameter."""
-
-    x: float
-    y: float
-    title: str
-    formula: str
-    kind: str
-    width: float = 1.75
-    height: float = 0.86
-
-
-_FACES = {"step": "#ffffff", "statistic": "#d9ecf8", "parameter": "#fdf6c5", "data": "#e8e8e8"}
-_EDGES = {"step": COLORS[0], "statistic": COLORS[1], "parameter": "#8a7f00", "data": "#555555"}
 
 #: In the order of Alg. 1, from the left; statistics below the steps that need them, parameters above.
 BOXES = {
@@ -73,7 +52,6 @@ BOXES = {
     ),
 }
 
-#: From, to, and by which sides: r(ight), l(eft), t(op), b(ottom).
 ARROWS = (
     ("x", "into", "rl"), ("into", "centre", "rl"), ("centre", "scale", "rl"), ("scale", "bias", "rl"),
     ("bias", "out", "rl"), ("out", "y", "rl"), ("metric", "into", "bt"), ("s", "scale", "bt"), ("g", "bias", "bt"),
@@ -94,37 +72,8 @@ def draw_gbwbn() -> Drawn:
         figure = Figure(figsize=(10.2, 3.2))
         axis = figure.add_subplot()
         axis.set(xlim=(0, 13.8), ylim=(-0.15, 4.15))
-        axis.set_axis_off()
-        for box in BOXES.values():
-            _box(axis, box)
-        for start, end, sides in ARROWS:
-            _arrow(axis, BOXES[start], BOXES[end], sides)
+        draw_boxes(axis, BOXES, ARROWS)
         axis.text(
             13.75, 4.05, "each Γ: Exp ∘ parallel transport ∘ Log", ha="right", va="top", fontsize=8, style="italic"
         )
-    rows = [{"box": name, "kind": box.kind, "title": box.title, "formula": box.formula} for name, box in BOXES.items()]
-    return Drawn(figure=figure, data=pd.DataFrame(rows))
-
-
-def _box(axis: Axes, box: Box) -> None:
-    corner = (box.x - box.width / 2, box.y - box.height / 2)
-    patch = FancyBboxPatch(corner, box.width, box.height, boxstyle="round,pad=0,rounding_size=0.12", linewidth=1.1)
-    patch.set(facecolor=_FACES[box.kind], edgecolor=_EDGES[box.kind])
-    axis.add_patch(patch)
-    axis.text(box.x, box.y + 0.2, box.title, ha="center", va="center", fontsize=8.5, fontweight="bold")
-    axis.text(box.x, box.y - 0.16, box.formula, ha="center", va="center", fontsize=9)
-
-
-def _arrow(axis: Axes, start: Box, end: Box, sides: str) -> None:
-    bend = "arc3,rad=0" if set(sides) <= set("rl") or set(sides) <= set("tb") else "angle,angleA=-90,angleB=0,rad=6"
-    patch = FancyArrowPatch(
-        _side(start, sides[0]), _side(end, sides[1]), arrowstyle="-|>", mutation_scale=10, color=COLORS[0],
-        linewidth=1, connectionstyle=bend, shrinkA=0, shrinkB=0,
-    )  # fmt: skip
-    axis.add_patch(patch)
-
-
-def _side(box: Box, side: str) -> tuple[float, float]:
-    across = {"l": -0.5, "r": 0.5}.get(side, 0.0) * box.width
-    up = {"b": -0.5, "t": 0.5}.get(side, 0.0) * box.height
-    return box.x + across, box.y + up
+    return Drawn(figure=figure, data=box_table(BOXES))

@@ -61,7 +61,8 @@ def draw_heatmaps(
             row[0].set_ylabel(method, fontweight="bold")
             bar = figure.colorbar(image, ax=list(row), pad=0.01, aspect=12)
             bar.set_label(UNIT, fontsize=8)
-        figure.supxlabel("Time (s)", fontsize=9)
+        marked = f"; dotted lines: {window[0]:.2f} and {window[1]:.2f} s" if window else ""
+        figure.supxlabel(f"Time (s){marked}", fontsize=9)
     return Drawn(figure=figure, data=response_table(responses, times, class_names, channel_names))
 
 

@@ -9,6 +9,7 @@ from ..nn import norm_layer
 from ..nn.constraints import assign
 from ..nn.norm.base import RiemannianBatchNorm
 from .animation import draw_animation, norm_features
+from .bias_diagram import draw_bias_backward
 from .condition_plot import draw_conditions
 from .cone import draw_cone
 from .ellipses import draw_ellipses
@@ -156,3 +157,8 @@ def metric_maps(request: Request) -> Drawn:
 def gbwbn(request: Request) -> Drawn:
     """Draw ``gbwbn``."""
     return draw_gbwbn()
+
+
+def bias_backward(request: Request) -> Drawn:
+    """Draw ``bias-backward``."""
+    return draw_bias_backward()

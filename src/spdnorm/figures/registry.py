@@ -44,6 +44,7 @@ FIGURES: dict[str, FigureInfo] = {
         title="Log and Exp of an eigenvalue, AIM and BWM", source="nothing", function="metric_maps"
     ),
     "gbwbn": FigureInfo(title="The layer's computation", source="nothing", function="gbwbn"),
+    "bias-backward": FigureInfo(title="The backward pass of the bias", source="nothing", function="bias_backward"),
     "condition-numbers": FigureInfo(
         title="Condition numbers without, before and after the layer", source=_RUN, function="condition_numbers"
     ),
@@ -57,6 +58,7 @@ ALIASES = {
     "tab:metric": "metric-maps",
     "arch": "gbwbn",
     "arch: GBWBN": "gbwbn",
+    "fig-bp": "bias-backward",
     "combined_lambda_eigenvalue": "condition-numbers",
 }
 

@@ -45,9 +45,11 @@ def draw_shares(
                 axis.plot(values, [i] * len(values), **look)
                 axis.plot([values.mean()], [i], marker="|", markersize=14, color=COLORS[0])
             axis.axvline(100 * even[column], color=COLORS[2], linestyle=":", label="even response")
-            axis.set(title=f"response {title}", xlabel="share (%)", xlim=(0, None))
+            axis.set(title=f"response {title}", xlabel="share (%)")
+            # From the even response to the strongest, not from zero: methods lie close together.
+            axis.margins(x=0.08)
         axes[0].set_yticks(range(len(methods)), methods)
-        axes[0].invert_yaxis()
+        axes[0].set_ylim(len(methods) - 0.5, -0.5)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center")
     table = summarize_shares(list(map(dict, rows)))
     text = markdown_table(table, channel=channel, n_channels=n_channels, window=window)

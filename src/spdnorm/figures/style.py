@@ -16,8 +16,8 @@ __all__ = ["COLORS", "LINES", "MARKERS", "SEQUENTIAL", "category", "style"]
 
 SEQUENTIAL = "cividis"
 
-#: In order of lightness (CIE L* 10, 36, 55, 70, 90), so that grey keeps them apart.
-COLORS = ("#1b1b1b", "#00558a", "#d55e00", "#56b4e9", "#f0e442")
+#: In order of lightness (CIE L* 10, 27, 47, 62, 77), so that grey keeps them apart and none is lost on white.
+COLORS = ("#1b1b1b", "#103e7e", "#bc4b00", "#4c9ed5", "#ddbd1c")
 MARKERS = ("o", "s", "^", "D", "v")
 LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 

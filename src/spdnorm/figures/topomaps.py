@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patheffects import withStroke
 
 from .errors import FigureError
 from .output import Drawn
@@ -59,7 +60,7 @@ def draw_topomaps(
     """
     info = scalp(channel_names)
     with style():
-        figure = Figure(figsize=(1.5 + 1.75 * len(class_names), 0.4 + 1.1 * len(responses)))
+        figure = Figure(figsize=(1.6 + 1.75 * len(class_names), 0.4 + 1.2 * len(responses)))
         axes = figure.subplots(len(responses), len(class_names), squeeze=False)
         for i, (row, (label, values)) in enumerate(zip(axes, responses.items(), strict=True)):
             for j, (axis, name, response) in enumerate(zip(row, class_names, values, strict=True)):
@@ -70,8 +71,8 @@ def draw_topomaps(
             where = {"transform": row[0].transAxes, "rotation": 90, "va": "center", "ha": "right"}
             row[0].text(-0.06, 0.5, label.replace("-", "-\n", 1), fontweight="bold", **where)
             bar = figure.colorbar(image, ax=list(row), pad=0.01, aspect=10)
-            bar.set_label("mean\n|∂ score / ∂ signal|\n(per unit)", fontsize=7)
-            bar.ax.tick_params(labelsize=7)
+            bar.set_label("mean\n|∂ score / ∂ signal|\n(per unit of signal)", fontsize=7.5)
+            bar.ax.tick_params(labelsize=7.5)
     rows = [
         {"row": label, "class": name, "channel": channel, "response": float(value)}
         for label, values in responses.items()
@@ -99,8 +100,10 @@ def _map(axis: Axes, response: np.ndarray, info: mne.Info, *, limit: float, name
             line.set(markersize=2.5, markeredgecolor="black", markeredgewidth=0.5)
     positions = np.concatenate([line.get_xydata() for line in axis.lines if line.get_marker() == "o"])
     low, high = positions.min(0), positions.max(0)
-    margin = 0.35 * float((high - low).max())
-    axis.set(xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin))
+    # Room above and below for the channels' names and the outline of the head, at the sides for half a name.
+    width = float((high - low).max())
+    side, room = 0.2 * width, 0.31 * width
+    axis.set(xlim=(low[0] - side, high[0] + side), ylim=(low[1] - room, high[1] + room))
     axis.set_clip_on(True)
     for line in axis.lines:
         line.set_clip_on(True)
@@ -108,10 +111,12 @@ def _map(axis: Axes, response: np.ndarray, info: mne.Info, *, limit: float, name
     for text, position in zip(axis.texts, positions, strict=False):
         above = position[1] >= middle[1]
         text.set(
-            fontsize=5.5,
-            position=(position[0], position[1] + (0.45 if above else -0.3) * margin),
+            fontsize=6.5,
+            position=(position[0], position[1] + (0.06 if above else -0.05) * width),
             va="bottom" if above else "top",
             ha="center",
             clip_on=True,
+            # Readable on any colour.
+            path_effects=[withStroke(linewidth=1.5, foreground="white")],
         )
     return image

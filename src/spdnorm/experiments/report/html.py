@@ -24,7 +24,7 @@ STYLE = """
     --note: #e3b341; --note-paper: #2b2207; } }
 * { box-sizing: border-box; }
 body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 1240px; margin: 0 auto; padding: 1.5rem clamp(.8rem, 3vw, 2rem) 4rem; }
+  max-width: 1400px; margin: 0 auto; padding: 1.5rem clamp(.8rem, 3vw, 2rem) 4rem; }
 h1 { font-size: 1.6rem; margin: 0 0 .5rem; } h3 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
 h2 { font-size: 1.25rem; margin: 2.6rem 0 .8rem; padding-top: 1rem; border-top: 1px solid var(--rule); }
 h2 code { font-size: .8rem; font-weight: 400; color: var(--soft); overflow-wrap: anywhere; }
@@ -33,7 +33,7 @@ nav a { color: var(--best); margin-right: 1.2rem; }
   padding: .15rem .6rem; vertical-align: middle; white-space: nowrap; }
 .wide { overflow-x: auto; border: 1px solid var(--rule); border-radius: 6px; width: fit-content; max-width: 100%; }
 table { border-collapse: separate; border-spacing: 0; font-variant-numeric: tabular-nums; }
-th, td { padding: .32rem .8rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
+th, td { padding: .32rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 tbody tr:last-child > * { border-bottom: 0; } tbody tr:hover > * { background: var(--card); }
 thead th { background: var(--card); font-weight: 600; }
 th.own { font-weight: 400; color: var(--soft); white-space: normal; min-width: 5.5rem; max-width: 8.5rem;
@@ -52,8 +52,9 @@ svg .tick { font: 12px system-ui, sans-serif; fill: var(--soft); } svg .grid { s
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; margin: .4rem 0 .8rem;
   font-size: .88rem; }
 .legend svg { width: 28px; height: 8px; margin-right: .4rem; vertical-align: middle; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1.5rem; }
-figure { margin: 0; } figure img { width: 100%; background: #fff; border: 1px solid var(--rule); border-radius: 6px; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 720px), 1fr)); gap: 1.5rem; }
+figure { margin: 0; max-width: 1100px; }
+figure img { width: 100%; background: #fff; border: 1px solid var(--rule); border-radius: 6px; }
 figcaption { color: var(--soft); font-size: .9rem; }
 """
 

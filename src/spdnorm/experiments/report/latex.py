@@ -1,4 +1,4 @@
-"""Tables as LaTeX, for the booktabs package."""
+"""Tables as LaTeX, for the packages booktabs and, where they are wide, graphicx."""
 
 from __future__ import annotations
 
@@ -30,11 +30,21 @@ _SYMBOLS = {
 }
 
 
+#: Columns that a page takes; more are made smaller to fit.
+_FIT = 6
+
+
 def to_latex(grid: Grid, *, title: str, facts: Sequence[str], label: str) -> str:
-    """Return a ``table`` environment; what has to be said with it follows as comments."""
+    """Return a ``table`` environment; what has to be said with it follows as comments.
+
+    A wide one is a ``table*``, shrunk to the width of the text.
+    """
+    wide = len(grid.header) > _FIT
+    environment = "table*" if wide else "table"
     lines = [
-        r"\begin{table}[t]",
+        rf"\begin{{{environment}}}[t]",
         r"  \centering",
+        *([r"  \resizebox{\textwidth}{!}{%"] if wide else []),
         rf"  \begin{{tabular}}{{l{'c' * len(grid.header)}}}",
         r"    \toprule",
         *_header(grid),
@@ -45,10 +55,10 @@ def to_latex(grid: Grid, *, title: str, facts: Sequence[str], label: str) -> str
         lines.append("    " + " & ".join([escape(name), *texts]) + r" \\")
     lines += [
         r"    \bottomrule",
-        r"  \end{tabular}",
+        r"  \end{tabular}" + "}" * wide,
         rf"  \caption{{{escape(title)}}}",
         rf"  \label{{{label}}}",
-        r"\end{table}",
+        rf"\end{{{environment}}}",
         *(f"% {' '.join(fact.split())}" for fact in facts),
     ]
     return "\n".join(lines) + "\n"

@@ -49,8 +49,13 @@ def layout(table: Table) -> Grid:
 
 
 def _accuracies(table: Table) -> Grid:
-    columns = [column for column in table.recipe.columns if _has_runs(table, column=column.key)]
     rows = [row for row in table.recipe.rows if _has_runs(table, row=row.key)]
+    # What is published stays to be seen where the data are not at hand; the quick form has columns of its own.
+    columns = [
+        column
+        for column in table.recipe.columns
+        if _has_runs(table, column=column.key) or (not table.quick and any(column.key in row.paper for row in rows))
+    ]
     header: list[tuple[str, str]] = []
     stripes: list[list[Text]] = []
     for column in columns:
@@ -58,14 +63,16 @@ def _accuracies(table: Table) -> Grid:
         if any(cell.text != EMPTY for cell in published):
             header.append((column.label, "published"))
             stripes.append(published)
-        for protocol in PROTOCOLS:
+        computed = _has_runs(table, column=column.key)
+        for protocol in PROTOCOLS if computed else ():
             header.append((column.label, f"ours, protocol “{protocol}”"))
             stripes.append(_ours(table, rows, column.key, protocol))
-        if column.time:
+        if column.time and any(column.key in row.paper_seconds for row in rows):
             header.append((column.label, "published s/epoch"))
             stripes.append([Text(_seconds(row.paper_seconds.get(column.key)), published=True) for row in rows])
-        header.append((column.label, "ours s/epoch"))
-        stripes.append([Text(_seconds(_cell_seconds(table, row.key, column.key))) for row in rows])
+        if computed:
+            header.append((column.label, "ours s/epoch"))
+            stripes.append([Text(_seconds(_cell_seconds(table, row.key, column.key))) for row in rows])
     return Grid(
         row_title=table.recipe.row_title,
         header=header,

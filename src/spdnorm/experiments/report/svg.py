@@ -13,14 +13,14 @@ __all__ = ["line_chart", "style_of"]
 WIDTH, HEIGHT = 440, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 30, 44
 
-#: Okabe and Ito's colours, told apart by colour-blind readers; dashes repeat them.
+#: Okabe and Ito's colours, told apart by colour-blind readers; dashes tell them apart in grey, and repeat them.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7a00")
-DASHES = ("", "7 4", "2 3")
+DASHES = ("", "8 3", "2 3", "9 3 2 3")
 
 
 def style_of(index: int) -> tuple[str, str]:
     """Return colour and dash pattern of the line with this number."""
-    return COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+    return COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
 
 
 def line_chart(lines: Sequence[Curve], *, title: str, y_label: str, percent: bool = False) -> str:

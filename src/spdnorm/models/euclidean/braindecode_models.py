@@ -60,4 +60,7 @@ def eeg_tcnet(n_chans: int, n_outputs: int, n_times: int, *, sfreq: float = 125.
 
 def fbcnet(n_chans: int, n_outputs: int, n_times: int, *, sfreq: float = 125.0, **options: Any) -> nn.Module:
     """FBCNet (Mane et al. 2021): nine bands of 4 Hz, the variance of four windows."""
-    return _braindecode().FBCNet(n_chans=n_chans, n_outputs=n_outputs, n_times=n_times, sfreq=sfreq, **options)
+    with warnings.catch_warnings():
+        # What it chooses here is what the paper has: nine bands, and a second that is padded to four windows.
+        warnings.filterwarnings("ignore", category=UserWarning, module="braindecode")
+        return _braindecode().FBCNet(n_chans=n_chans, n_outputs=n_outputs, n_times=n_times, sfreq=sfreq, **options)
