@@ -6,6 +6,7 @@ parameters for Riemannian optimisers.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import geoopt
@@ -20,6 +21,7 @@ from spdnorm.linalg import (
     INV_SQRT,
     LOG,
     SQRT,
+    Spectrum,
     check_symmetric,
     full_precision,
     matrix_function,
@@ -32,18 +34,31 @@ from spdnorm.nn.pickling import make_picklable
 class SPDExponential(nn.Module):
     """X = exp(S) with S symmetric: every real matrix parametrises an SPD one, the zero matrix the identity.
 
-    The update of S is isotropic about the identity, and no step leaves the cone, however long; rounding does, once the
-    eigenvalues of S spread by more than log(1 / eps), 36 in float64 and 16 in float32.
+    The update of S is isotropic about the identity, and no step leaves the cone, however long: eigenvalues of S that
+    lie further below the largest than rounding lets exp(S) show are raised to where it does.
     """
 
     def forward(self, s: Tensor) -> Tensor:
         """(..., n, n) -> SPD (..., n, n)."""
-        return matrix_function(symmetrize(s), EXP)
+        check_symmetric(symmetrize(s), "x")
+        return logarithm(s).apply(EXP)
 
     def right_inverse(self, x: Tensor) -> Tensor:
         """The logarithm, for assignment: ``layer.bias = some_spd_matrix``."""
         check_symmetric(x, "value")
         return matrix_function(symmetrize(x), LOG)
+
+
+@full_precision
+def logarithm(s: Tensor) -> Spectrum:
+    """The spectrum of log X for a parameter S (..., n, n), eigenvalues at least log(10 n eps) below the largest.
+
+    Derivatives are those of exp at the raised eigenvalues, so that they can come back.
+    """
+    found = spectrum(symmetrize(s))
+    reach = math.log(10 * max(s.shape[-1], 1) * torch.finfo(s.dtype).eps)
+    floor = found.values.amax(-1, keepdim=True) + reach
+    return Spectrum(found.matrix, torch.maximum(found.values, floor), found.vectors)
 
 
 def register_spd(
@@ -81,7 +96,7 @@ def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
     if parametrize.is_parametrized(module, name):
         chain: Any = module.parametrizations[name]  # type: ignore[index]
         if len(chain) == 1 and isinstance(chain[0], SPDExponential):
-            s = spectrum(symmetrize(chain.original))
+            s = logarithm(chain.original)
             return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
     x = spectrum(getattr(module, name))
     x.check(INV_SQRT, name)
