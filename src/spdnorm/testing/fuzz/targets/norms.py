@@ -89,6 +89,14 @@ def _call(name: str, layer: RiemannianBatchNorm, case: Case) -> tuple[nn.Module,
     return layer, (x,), x
 
 
+def _proper(name: str, case: Case, what: str, out: Tensor, *, extreme: bool) -> Iterator[str]:
+    if name in UNSEEN and not case.definite:
+        yield from finite(what, out)
+    else:
+        # A product with a nearly singular bias may be smaller than its own rounding suggests.
+        yield from spd(what, out, 1e4 if extreme else 1.0)
+
+
 def norm(name: str, *, extreme: bool = False) -> Target:
     """A normalisation in training and evaluation: SPD, finite gradients, the two agree, float32 near float64."""
 
@@ -97,8 +105,7 @@ def norm(name: str, *, extreme: bool = False) -> Target:
         whole, arguments, x = _call(name, layer, case)
         start = {key: value.clone() for key, value in whole.state_dict().items()}
         out = whole(*arguments)
-        checked = finite if name in UNSEEN and not case.definite else spd
-        yield from checked("output", out.detach())
+        yield from _proper(name, case, "output", out.detach(), extreme=extreme)
         theta = float(torch.as_tensor(getattr(layer, "theta", 1.0)).detach())
         scale = 1.0 if layer.scale is None else float(layer.scale.detach().flatten()[0])
         if not extreme or differentiable(case, parameters=parameters, scale=scale, theta=theta):
@@ -111,7 +118,7 @@ def norm(name: str, *, extreme: bool = False) -> Target:
         arguments = tuple(a.detach() for a in arguments)
         with torch.no_grad():
             again = whole(*arguments)
-            yield from checked("output in evaluation", again)
+            yield from _proper(name, case, "output in evaluation", again, extreme=extreme)
             if extreme:
                 return
             bound = error_bound(case, parameters=parameters, theta=theta)
