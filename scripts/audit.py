@@ -8,9 +8,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 COMMAND = ("-m", "pip_audit", "--local", "--skip-editable", "--progress-spinner", "off", "--format", "json")
 SECONDS = 600
+
+
+def _line(package: dict[str, Any], hole: dict[str, Any]) -> str:
+    mended = ", ".join(hole["fix_versions"]) or "no version"
+    return f"{package['name']} {package['version']}: {hole['id']}, mended in {mended}"
 
 
 def verdict(output: str) -> tuple[int, str]:
@@ -22,11 +28,7 @@ def verdict(output: str) -> tuple[int, str]:
     audited = [package for package in packages if "skip_reason" not in package]
     if not audited:
         return 0, f"pip-audit: its database knows none of the {len(packages)} packages, nothing was audited"
-    found = [
-        f"{package['name']} {package['version']}: {hole['id']}, mended in {', '.join(hole['fix_versions']) or 'no version'}"
-        for package in audited
-        for hole in package["vulns"]
-    ]
+    found = [_line(package, hole) for package in audited for hole in package["vulns"]]
     left_out = sorted(package["name"] for package in packages if "skip_reason" in package)
     said = f"pip-audit: {len(found)} known vulnerabilities in {len(audited)} packages"
     if left_out:

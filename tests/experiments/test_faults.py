@@ -56,7 +56,9 @@ def dies(action: Callable[[], Any], *, at: int) -> bool:
     return status == signal.SIGKILL
 
 
-def test_killed_at_every_write_and_continued_ends_in_the_same_bits(tmp_path: Path) -> None:
+def test_killed_at_every_write_and_continued_ends_in_the_same_bits(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     if torch.cuda.is_initialized():
         pytest.skip("a process that has used CUDA cannot be copied")
     config = small_config(train__epochs=2, model__norm="none", model__norm_options={})
@@ -78,6 +80,7 @@ def test_killed_at_every_write_and_continued_ends_in_the_same_bits(tmp_path: Pat
             break
     # Two epochs: at least configuration, environment, metrics, two checkpoints, weights and result were written.
     assert moment > 7 * 3
+    record_property("kills", moment - 1)
 
 
 #: Kills of the slow test, each at a random moment of a process that has continued from the one before.
@@ -85,7 +88,9 @@ KILLS = 25
 
 
 @pytest.mark.slow
-def test_killed_at_many_moments_and_continued_ends_in_the_same_bits(tmp_path: Path) -> None:
+def test_killed_at_many_moments_and_continued_ends_in_the_same_bits(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     values = {"train__epochs": 4 * KILLS, "optim__schedule.name": "cosine"}
     config, draw = small_config(**values), random.Random(0)
     whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
@@ -100,6 +105,7 @@ def test_killed_at_many_moments_and_continued_ends_in_the_same_bits(tmp_path: Pa
     assert reached == sorted(reached)
     run(config, store=broken)
     assert_same_bits(numbers(whole.run(config)), numbers(broken.run(config)))
+    record_property("kills", len(reached))
 
 
 def fills_up(config: RunConfig, store: Store, *, after: int) -> str:

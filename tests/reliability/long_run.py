@@ -49,9 +49,9 @@ def train(net: SPDNet, optimizer: torch.optim.Optimizer, steps: int) -> list[int
     return peaks
 
 
-def check(net: SPDNet, peaks: list[int]) -> None:
+def check(net: SPDNet, peaks: list[int]) -> dict[str, float]:
+    """Assert what must hold; returns what was found."""
     found = worst_of(net)
-    print(found, "peak memory", [f"{kb / 1024:.0f} MB" for kb in peaks])
     assert found["skew"] < 1e-12
     assert found["least"] > 0
     assert found["singular"] > -1e-13
@@ -59,6 +59,7 @@ def check(net: SPDNet, peaks: list[int]) -> None:
     assert all(torch.isfinite(value).all() for value in net.state_dict().values())
     # A tensor of a step kept alive would be some 20 kB a step, 300 MB in all.
     assert peaks[1] - peaks[0] < 20_000, peaks
+    return {**found, "steps": STEPS, "peak_kb": peaks[1], "growth_kb": peaks[1] - peaks[0]}
 
 
 def make(*, manifold: bool) -> tuple[SPDNet, torch.optim.Optimizer]:

@@ -15,9 +15,10 @@ from spdnorm.optim import SPDManifold
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("manifold", [False, True], ids=["parametrised", "riemannian"])
-def test_20_000_steps(manifold):
+def test_20_000_steps(manifold, record_property):
     net, optimizer = make(manifold=manifold)
-    check(net, train(net, optimizer, STEPS))
+    for name, value in check(net, train(net, optimizer, STEPS)).items():
+        record_property(name, value)
 
 
 @pytest.mark.parametrize("manifold", [False, True], ids=["parametrised", "riemannian"])
