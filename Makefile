@@ -5,12 +5,12 @@ BIN    := $(VENV)/bin
 # The networks are tiny: one thread per test process is faster than two fighting over them.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test test-full lint tables readme docs clean
+.PHONY: help install demo test test-full audit lint tables readme docs clean
 
 help:
 	@echo "make demo       set up .venv, train four networks on bundled data, write a report"
 	@echo "make test       set up .venv, lint, type-check, check the rooms, run the tests"
-	@echo "make test-full  the same and the long tests"
+	@echo "make test-full  the same, the long tests, and an audit of the dependencies"
 	@echo "make tables     regenerate the tables in docs/ from the code"
 	@echo "make readme     regenerate the picture and the tables of README.md"
 	@echo "make docs       build the documentation with its gallery into docs/_build/html"
@@ -37,8 +37,11 @@ lint: install
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-full: lint
+test-full: lint audit
 	$(BIN)/python -m pytest -n 2
+
+audit: install
+	$(BIN)/python scripts/audit.py
 
 tables: install
 	$(BIN)/python scripts/make_tables.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import threading
 import time
@@ -17,7 +18,7 @@ import torch
 from experiment_helpers import small_config
 from test_runs import assert_same_bits, kill_at, numbers
 
-from spdnorm.experiments import CheckpointError, ExperimentError, RunConfig, Store
+from spdnorm.experiments import CheckpointError, ExperimentError, RunConfig, RunFolder, Store
 from spdnorm.experiments.checkpoint import load_checkpoint
 from spdnorm.experiments.errors import DamagedFileError
 from spdnorm.experiments.grid import run_grid
@@ -55,7 +56,9 @@ def dies(action: Callable[[], Any], *, at: int) -> bool:
     return status == signal.SIGKILL
 
 
-def test_killed_at_every_write_and_continued_ends_in_the_same_bits(tmp_path: Path) -> None:
+def test_killed_at_every_write_and_continued_ends_in_the_same_bits(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     if torch.cuda.is_initialized():
         pytest.skip("a process that has used CUDA cannot be copied")
     config = small_config(train__epochs=2, model__norm="none", model__norm_options={})
@@ -77,18 +80,72 @@ def test_killed_at_every_write_and_continued_ends_in_the_same_bits(tmp_path: Pat
             break
     # Two epochs: at least configuration, environment, metrics, two checkpoints, weights and result were written.
     assert moment > 7 * 3
+    record_property("kills", moment - 1)
+
+
+#: Kills of the slow test, each at a random moment of a process that has continued from the one before.
+KILLS = 25
 
 
 @pytest.mark.slow
-def test_killed_at_many_moments_and_continued_ends_in_the_same_bits(tmp_path: Path) -> None:
-    values = {"train__epochs": 40, "optim__schedule.name": "cosine"}
+def test_killed_at_many_moments_and_continued_ends_in_the_same_bits(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    values = {"train__epochs": 4 * KILLS, "optim__schedule.name": "cosine"}
     config, draw = small_config(**values), random.Random(0)
     whole, broken = Store(tmp_path / "whole"), Store(tmp_path / "broken")
     run(config, store=whole)
-    for epoch in range(2, 38, 3):
-        kill_at(broken.root, config, values, epoch=epoch, delay=draw.uniform(0.0, 0.05))
+    folder, reached = broken.run(config), []
+    for _ in range(KILLS):
+        # In the first epoch after the start, or in the second, and anywhere within it.
+        start = folder.epochs_done()
+        kill_at(broken.root, config, values, epoch=start + draw.randint(1, 2), delay=draw.uniform(0.0, 0.03))
+        assert not folder.done, "the run is too short for so many kills"
+        reached.append(folder.epochs_done())
+    assert reached == sorted(reached)
     run(config, store=broken)
     assert_same_bits(numbers(whole.run(config)), numbers(broken.run(config)))
+    record_property("kills", len(reached))
+
+
+def fills_up(config: RunConfig, store: Store, *, after: int) -> str:
+    """Run in a copy of this process whose files may not grow to a checkpoint's size after some epoch; what it says."""
+    said = store.root / "said"
+    child = os.fork()
+    if child == 0:
+
+        def limit(folder: RunFolder, row: dict[str, float]) -> None:
+            if row["epoch"] == after:
+                # The kernel then refuses a write in the middle, as a full disk does.
+                size = folder.checkpoint_file.stat().st_size // 2
+                resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        try:
+            run(config, store=store, on_epoch=limit)
+        except ExperimentError as error:
+            said.write_text(f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    return said.read_text()
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_which_continues_to_the_same_bits(tmp_path: Path) -> None:
+    if torch.cuda.is_initialized():
+        pytest.skip("a process that has used CUDA cannot be copied")
+    config, store, whole = small_config(train__epochs=5), Store(tmp_path / "full"), Store(tmp_path / "whole")
+    store.root.mkdir()
+    said = fills_up(config, store, after=3)
+    assert said.startswith("FullDiskError: no space left to write in")
+    assert "free some and run the same command again" in said
+    folder = store.run(config)
+    state = load_checkpoint(folder.checkpoint_file, config_hash=config.hash)
+    assert state is not None
+    assert len(state["history"]) == 3
+    assert not [entry for entry in folder.path.iterdir() if entry.name.endswith(".part")]
+    run(config, store=store)
+    run(config, store=whole)
+    assert_same_bits(numbers(whole.run(config)), numbers(folder))
 
 
 def damaged(folder: Path, draw: random.Random) -> None:

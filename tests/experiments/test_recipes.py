@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
-from spdnorm import datasets, models, optim
-from spdnorm.experiments import ConfigError, Recipe, RunConfig, load_recipe, recipe_names
+from spdnorm import datasets, experiments, models, optim
+from spdnorm.experiments import ConfigError, Recipe, RunConfig, Store, load_recipe, recipe, recipe_names
 from spdnorm.experiments.recipe import Row
+from spdnorm.experiments.run import run
 
 #: Tables of the paper; `demo` is ours.
 TABLES = [name for name in recipe_names() if name != "demo"]
@@ -181,3 +183,62 @@ def test_a_file_of_ones_own_is_a_recipe(tmp_path: Path) -> None:
         load_recipe(str(path))
     with pytest.raises(ConfigError, match="there are bwm_comparison, combined_acc"):
         load_recipe("combined")
+
+
+#: Names that mean something to Python, where a recipe may put a name or a value.
+FOREIGN = ("os.system", "builtins.eval", "__import__('os').system('touch mark')", "$(touch mark)", "{os.mkdir('mark')}")
+PLACES = (
+    ("model.name", 'model = {{ name = "{0}" }}'),
+    ("model.norm", 'model = {{ norm = "{0}" }}'),
+    ("optim.name", 'optim = {{ name = "{0}" }}'),
+    ("optim.schedule.name", 'optim = {{ schedule = {{ name = "{0}" }} }}'),
+    ("data.name", 'data = {{ name = "{0}" }}'),
+    ("data.name", 'data = {{ name = "moabb:{0}" }}'),
+    ("data.covariance", 'data = {{ covariance = {{ estimator = "{0}" }} }}'),
+    ("data.options", 'data = {{ options = {{ reader = "{0}" }} }}'),
+    ("model.options", 'model = {{ options = {{ vectorize = "{0}" }} }}'),
+    ("train.dtype", 'train = {{ dtype = "{0}" }}'),
+)
+
+
+def run_first(path: Path, store: Store) -> None:
+    run(configs(load_recipe(str(path)), quick=True)[0], store=store)
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_recipe_is_data_and_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.toml"
+    for place, line in PLACES:
+        path.write_text(f'include = ["demo"]\nname = "mine"\ntitle = "Mine"\n[quick.set]\n{line.format(text)}\n')
+        with pytest.raises((ValueError, datasets.DatasetError, ImportError)):
+            run_first(path, Store(tmp_path / "runs" / place / str(hash(line))))
+    # Text that is shown is shown, whatever it says.
+    path.write_text(f'include = ["demo"]\nname = "{text}"\ntitle = "{text}"\nnotes = "{text}"\n')
+    assert load_recipe(str(path)).title == text
+    assert not list(tmp_path.rglob("mark"))
+
+
+def test_the_experiments_evaluate_no_text() -> None:
+    """No eval, exec or import of a computed name, and no shell, in all that reads configurations."""
+    source = Path(experiments.__file__).parent
+    for file in source.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("eval", "exec", "compile", "__import__", "os.system"), file
+                assert called.rpartition(".")[2] not in ("import_module", "run_path", "run_module"), file
+                assert not any(k.arg == "shell" for k in node.keywords), file
+
+
+def test_includes_are_names_of_the_package_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, other = tmp_path / "mine.toml", tmp_path / "other.toml"
+    other.write_text('name = "other"\n')
+    for name in (str(other.with_suffix("")), "../recipes/demo", "no_such"):
+        path.write_text(f'include = ["{name}"]\nname = "mine"\ntitle = "Mine"\n')
+        with pytest.raises(ConfigError, match="no recipe is named"):
+            load_recipe(str(path))
+    monkeypatch.setattr(recipe, "_packaged", lambda name: 'include = ["demo"]')
+    path.write_text('include = ["demo"]')
+    with pytest.raises(ConfigError, match=r"demo includes itself: .*mine\.toml -> demo -> demo"):
+        load_recipe(str(path))

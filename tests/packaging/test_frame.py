@@ -45,6 +45,16 @@ def test_extras_and_pins(project: dict[str, Any]) -> None:
         assert version in requirement.specifier, f"{requirement} excludes the pinned {version}"
 
 
+def test_what_users_install_is_bounded(project: dict[str, Any]) -> None:
+    """Below the next major version: rich's and dask's are no promise of breakage."""
+    extras = project["project"]["optional-dependencies"]
+    users = [r for name, part in extras.items() if name not in ("docs", "dev") for r in part]
+    for requirement in map(Requirement, [*project["project"]["dependencies"], *users]):
+        if requirement.name not in ("spdnorm", "rich", "dask"):
+            operators = {clause.operator for clause in requirement.specifier}
+            assert operators == {">=", "<"}, requirement
+
+
 def test_version_and_citation(project: dict[str, Any]) -> None:
     assert spdnorm.__version__ == project["project"]["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

@@ -84,7 +84,8 @@ def load_moabb(
     datasets = require("moabb.datasets", extra="eeg", purpose=f"the MOABB data set {name}")
     known = {entry.__name__: entry for entry in require_dataset_list()}
     factory = known.get(name) or getattr(datasets, name.replace("-", "_"), None)
-    if factory is None:
+    # Of all that the module holds, only a data set is called.
+    if not (isinstance(factory, type) and hasattr(factory, "get_data")):
         close = get_close_matches(name, known, n=3)
         raise UnknownDatasetError(
             f"MOABB has no data set {name!r}; close names: {', '.join(close) or 'none'}. "

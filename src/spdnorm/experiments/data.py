@@ -64,7 +64,10 @@ def load_task(config: DataConfig, *, data_dir: str | None, dtype: torch.dtype) -
         if not isinstance(dataset, SignalDataset):
             raise ConfigError(f"data.covariance: {config.name!r} holds matrices already; leave it out")
         # In the precision of training: rounding may make a single-precision covariance indefinite.
-        dataset = dataset.to_spd(dtype=str(dtype).removeprefix("torch."), **config.covariance)
+        try:
+            dataset = dataset.to_spd(dtype=str(dtype).removeprefix("torch."), **config.covariance)
+        except TypeError as error:
+            raise ConfigError(f"data.covariance: {error}") from error
     if config.regularization and isinstance(dataset, SignalDataset):
         raise ConfigError(
             "data.regularization adds to matrices; for a network on signals set it in the network, "
@@ -86,7 +89,10 @@ def load_task(config: DataConfig, *, data_dir: str | None, dtype: torch.dtype) -
 
 def load_dataset(name: str, data_dir: str | None, options: Mapping[str, Any]) -> SignalDataset | MatrixDataset:
     """Load a data set by name, or take it from the last few that were loaded."""
-    return _load(name, data_dir, json.dumps(options, sort_keys=True))
+    try:
+        return _load(name, data_dir, json.dumps(options, sort_keys=True))
+    except TypeError as error:
+        raise ConfigError(f"data.options of {name!r}: {error}") from error
 
 
 # Several runs of one process mostly share a data set; reading it again would cost more than a quick run.

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["CheckpointError", "ConfigError", "DamagedFileError", "ExperimentError", "RunLockedError"]
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "DamagedFileError",
+    "ExperimentError",
+    "FullDiskError",
+    "RunLockedError",
+]
 
 
 class ExperimentError(RuntimeError):
@@ -19,6 +26,10 @@ class CheckpointError(ExperimentError):
 
 class DamagedFileError(ExperimentError):
     """A file of the results folder cannot be read."""
+
+
+class FullDiskError(ExperimentError):
+    """There was no space left for a file of the results folder; what was there before is as it was."""
 
 
 class RunLockedError(ExperimentError):

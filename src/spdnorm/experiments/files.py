@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -10,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from .errors import DamagedFileError
+from .errors import DamagedFileError, FullDiskError
 
-__all__ = ["atomic", "read_json", "write_json", "write_text"]
+__all__ = ["atomic", "full_disk_errors", "read_json", "write_json", "write_text"]
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 # mkstemp makes files private; results may be read by whoever the user's umask lets. Asking for it sets it, which
 # is not safe once there are threads: so once, here.
@@ -59,3 +62,21 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text())
     except ValueError as error:
         raise DamagedFileError(f"{path} cannot be read ({error}); remove it, and run the same command again") from None
+
+
+@contextmanager
+def full_disk_errors(folder: Path) -> Iterator[None]:
+    """Say what to do where the disk is full."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        # torch.save tells of its own failure, which the system's error has led to.
+        while cause is not None and not (isinstance(cause, OSError) and cause.errno in _NO_SPACE):
+            cause = cause.__context__
+        if cause is None:
+            raise
+        raise FullDiskError(
+            f"no space left to write in {folder} ({cause}); free some and run the same command again: it continues "
+            "from the last checkpoint"
+        ) from error

@@ -243,18 +243,21 @@ def load_recipe(name: str) -> Recipe:
 
 def _packaged(name: str) -> str:
     entry = resources.files(__package__) / "recipes" / f"{name}.toml"
-    if not entry.is_file():
+    # A name, not a way to other folders.
+    if not name.isidentifier() or not entry.is_file():
         raise ConfigError(f"no recipe is named {name!r}; there are {', '.join(recipe_names())}")
     return entry.read_text()
 
 
-def _tree(text: str, name: str) -> dict[str, Any]:
+def _tree(text: str, name: str, within: tuple[str, ...] = ()) -> dict[str, Any]:
+    if name in within:
+        raise ConfigError(f"recipe {name} includes itself: {' -> '.join([*within, name])}")
     try:
         own = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"recipe {name}: {error}") from None
     tree: dict[str, Any] = {}
     for included in own.pop("include", []):
-        _merge(tree, _tree(_packaged(included), included))
+        _merge(tree, _tree(_packaged(included), included, (*within, name)))
     _merge(tree, own)
     return tree

@@ -19,7 +19,7 @@ from .data import TaskData, load_task
 from .distributed import make_fabric, synchronized
 from .errors import CheckpointError
 from .execution import Execution
-from .files import write_json, write_text
+from .files import full_disk_errors, write_json, write_text
 from .logs import CsvLog, EpochLog, ProgressLog, TensorBoardLog, shows_progress
 from .optimizers import make_optimizer, make_schedule
 from .readings import readings
@@ -78,7 +78,10 @@ def run(
                 return folder.result()
             store.prepare(config)
             try:
-                return _train(config, folder=folder, fabric=fabric, execution=execution, on_epoch=on_epoch, logs=logs)
+                with full_disk_errors(folder.path):
+                    return _train(
+                        config, folder=folder, fabric=fabric, execution=execution, on_epoch=on_epoch, logs=logs
+                    )
             except Exception:
                 with suppress(OSError):
                     write_text(folder.error_file, traceback.format_exc())

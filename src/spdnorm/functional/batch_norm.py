@@ -15,8 +15,14 @@ from torch import Tensor
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, plain_average
-from spdnorm.linalg import Spectrum, clampm, full_precision
+from spdnorm.linalg import Spectrum, check_range, clampm, full_precision
 from spdnorm.stats import is_empty, update_average, write
+
+#: What to do about a result that overflows.
+LEFT_RANGE = (
+    "`scale` (or 1/theta) raises eigenvalues of `x` to too high a power. Lower it, give `x` less spread (`floor` "
+    "raises small eigenvalues), or use float64"
+)
 
 
 class Statistics(NamedTuple):
@@ -242,6 +248,7 @@ def riemannian_batch_norm(
     if running_mean is not None and not training:
         given = running_statistics(kernel, running_mean, running_var, options)
     out, statistics = normalize(y, kernel, given, bias=bias, scale=scale, options=options)
+    check_range(out, LEFT_RANGE)
     if training and running_mean is not None:
         update_running(kernel, running_mean, running_var, statistics, momentum)
     return out.reshape(x.shape)

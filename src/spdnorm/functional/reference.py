@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from spdnorm.functional.batch_norm import (
+    LEFT_RANGE,
     Options,
     Statistics,
     rebuild,
@@ -36,6 +37,7 @@ from spdnorm.linalg import (
     SQRT,
     Power,
     SpectralFunction,
+    check_range,
     clampm,
     congruence,
     eye_like,
@@ -182,8 +184,6 @@ def reference_gbw_batch_norm(
     y = kernel.enter(batch)
     if training or running_mean is None:
         statistics = _statistics(y, kernel, roots, theta, options)
-        if training and running_mean is not None:
-            update_running(kernel, running_mean, running_var, statistics, momentum)
     else:
         statistics = running_statistics(kernel, running_mean, running_var, options)
     deviation = kernel.deviation(y, statistics.mean)
@@ -193,4 +193,7 @@ def reference_gbw_batch_norm(
         out = kernel.leave(moved if roots is None else congruence(roots[0], moved))
     else:
         out = rebuild(kernel, deviation, statistics.variance, bias=bias, scale=scale, options=options)
+    check_range(out, LEFT_RANGE)
+    if training and running_mean is not None:
+        update_running(kernel, running_mean, running_var, statistics, momentum)
     return out.reshape(x.shape)

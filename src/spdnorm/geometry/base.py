@@ -15,7 +15,7 @@ from torch import Tensor
 from spdnorm.geometry.average import Average, weighted_average
 from spdnorm.geometry.mean import MeanResult, iterate
 from spdnorm.geometry.sampling import random_spd, random_symmetric
-from spdnorm.linalg import check_alike, check_symmetric, full_precision, safe_sqrt
+from spdnorm.linalg import check_alike, check_symmetric, full_precision, safe_sqrt, symmetrize
 
 
 class Metric(ABC):
@@ -120,7 +120,8 @@ class Metric(ABC):
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         """Logarithm: the tangent vector at ``x`` that leads to ``y``."""
         self._check(x=x, y=y)
-        return self._log(x, y)
+        # What rounding leaves of a difference of nearly equal points is not symmetric by itself.
+        return symmetrize(self._log(x, y))
 
     @full_precision
     def geodesic(self, x: Tensor, y: Tensor, t: float | Tensor) -> Tensor:
@@ -132,7 +133,8 @@ class Metric(ABC):
     def transport(self, x: Tensor, y: Tensor, u: Tensor) -> Tensor:
         """Parallel transport of ``u`` from ``x`` to ``y`` along their geodesic."""
         self._check(x=x, y=y, u=u)
-        return self._transport(x, y, u)
+        # Rounding in U, divided by small eigenvalues of X, is not symmetric by itself.
+        return symmetrize(self._transport(x, y, u))
 
     @full_precision
     def squared_distance(self, x: Tensor, y: Tensor) -> Tensor:

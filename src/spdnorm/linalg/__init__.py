@@ -4,6 +4,7 @@ from spdnorm.linalg.autograd import call
 from spdnorm.linalg.checks import (
     check_alike,
     check_congruent,
+    check_range,
     check_signals,
     check_spectrum,
     check_square,
@@ -88,6 +89,7 @@ __all__ = [
     "call",
     "check_alike",
     "check_congruent",
+    "check_range",
     "check_signals",
     "check_spectrum",
     "check_square",

@@ -165,6 +165,22 @@ def check_signals(x: Tensor, name: str) -> None:
         raise ValueError(f"`{name}` contains NaN or infinite values: find where they arise (torch.isfinite)")
 
 
+def check_range(out: Tensor, remedy: str) -> None:
+    """Raise where a result has left the range of its dtype; ``remedy`` names the arguments and says what to do.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_range
+    >>> check_range(torch.ones(2), "lower `scale`")
+    """
+    if not checks_active(out):
+        return
+    data = out.detach()
+    # A finite sum tells in one pass; finite numbers may overflow in it.
+    if not bool(torch.isfinite(data.sum())) and not bool(torch.isfinite(data).all()):
+        raise ValueError(f"the result has left the range of {out.dtype}: {remedy}")
+
+
 def check_spectrum(values: Tensor, name: str, *, definite: bool) -> None:
     """Raise unless the eigenvalues (..., n) are positive (``definite``) or not negative beyond rounding.
 

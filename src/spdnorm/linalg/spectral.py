@@ -27,6 +27,7 @@ from spdnorm.linalg.eigh import eigh
 from spdnorm.linalg.functions import ABS, EXP, INV_SQRT, INVERSE, LOG, SQRT, Clamp, Power, SpectralFunction
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.symmetric import symmetrize
+from spdnorm.linalg.tolerances import rank_tolerance
 
 
 class _Decompose(Function):
@@ -134,6 +135,10 @@ class Spectrum:
         """The spectrum of ``factor * X`` for a tensor ``factor`` that broadcasts against (..., n, n)."""
         factor_of_values = factor.detach().squeeze(-1) if factor.dim() >= 2 else factor.detach()
         return Spectrum(self.matrix * factor, self.values * factor_of_values, self.vectors)
+
+    def definite(self) -> Spectrum:
+        """Eigenvalues raised to their rank tolerance: X is definite, and rounding may have made it look otherwise."""
+        return Spectrum(self.matrix, torch.maximum(self.values, rank_tolerance(self.values)), self.vectors)
 
     def derivative(self, function: SpectralFunction, direction: Tensor) -> Tensor:
         """Frechet derivative Df(X)[H], shape (..., n, n)."""

@@ -6,6 +6,7 @@ parameters for Riemannian optimisers.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import geoopt
@@ -33,13 +34,14 @@ from spdnorm.nn.pickling import make_picklable
 class SPDExponential(nn.Module):
     """X = exp(S) with S symmetric: every real matrix parametrises an SPD one, the zero matrix the identity.
 
-    The update of S is isotropic about the identity, and no step leaves the cone, however long; rounding does, once the
-    eigenvalues of S spread by more than log(1 / eps), 36 in float64 and 16 in float32.
+    The update of S is isotropic about the identity, and no step leaves the cone, however long: eigenvalues of S that
+    lie further below the largest than rounding lets exp(S) show are raised to where it does.
     """
 
     def forward(self, s: Tensor) -> Tensor:
         """(..., n, n) -> SPD (..., n, n)."""
-        return spectrum(symmetrize(s)).apply(EXP)
+        check_symmetric(symmetrize(s), "x")
+        return logarithm(s).apply(EXP)
 
     def right_inverse(self, x: Tensor) -> Tensor:
         """The logarithm, for assignment: ``layer.bias = some_spd_matrix``."""
@@ -74,6 +76,18 @@ def register_nonzero(module: nn.Module, name: str, initial: Tensor) -> None:
     make_picklable(module)
 
 
+@full_precision
+def logarithm(s: Tensor) -> Spectrum:
+    """The spectrum of log X for a parameter S (..., n, n), eigenvalues at least log(10 n eps) below the largest.
+
+    Derivatives are those of exp at the raised eigenvalues, so that they can come back.
+    """
+    found = spectrum(symmetrize(s))
+    reach = math.log(10 * max(s.shape[-1], 1) * torch.finfo(s.dtype).eps)
+    floor = found.values.amax(-1, keepdim=True) + reach
+    return Spectrum(found.matrix, torch.maximum(found.values, floor), found.vectors)
+
+
 def register_spd(
     module: nn.Module,
     name: str,
@@ -103,7 +117,7 @@ def register_spd(
     setattr(module, name, geoopt.ManifoldParameter(initial, manifold=manifold))
 
 
-def _logarithm(module: nn.Module, name: str) -> Tensor | None:
+def _free(module: nn.Module, name: str) -> Tensor | None:
     """S of a parameter exp(S), None where it is constrained otherwise."""
     if parametrize.is_parametrized(module, name):
         chain: Any = module.parametrizations[name]  # type: ignore[index]
@@ -115,9 +129,9 @@ def _logarithm(module: nn.Module, name: str) -> Tensor | None:
 @full_precision
 def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
     """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
-    logarithm = _logarithm(module, name)
-    if logarithm is not None:
-        s = spectrum(symmetrize(logarithm))
+    free = _free(module, name)
+    if free is not None:
+        s = logarithm(free)
         return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
     x = spectrum(getattr(module, name))
     x.check(INV_SQRT, name)
@@ -127,10 +141,10 @@ def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
 @full_precision
 def spd_roots_and_value(module: nn.Module, of_roots: str, of_value: str) -> tuple[tuple[Tensor, Tensor], Tensor]:
     """The roots of one SPD parameter and another one itself, of one eigendecomposition where both are exponentials."""
-    first, second = _logarithm(module, of_roots), _logarithm(module, of_value)
+    first, second = _free(module, of_roots), _free(module, of_value)
     if first is None or second is None:
         return spd_roots(module, of_roots), getattr(module, of_value)
-    both = spectrum(symmetrize(torch.stack([first, second])))
+    both = logarithm(torch.stack([first, second]))
     x, y = (Spectrum(*parts) for parts in zip(both.matrix, both.values, both.vectors, strict=True))
     return (x.apply(EXP_HALF), x.apply(EXP_MINUS_HALF)), y.apply(EXP)
 

@@ -84,7 +84,8 @@ def deviation(x: Tensor, mean: Tensor, k: Tensor) -> Tensor:
 
 def biased(e: Tensor, bias: Tensor, k: Tensor) -> Tensor:
     """K Exp_G(PT_{I->G}(2 E)) K^T = Z Z^T with Z = K (I + L) G^1/2 and L = sqrt(2) E_ij / sqrt(g_i + g_j)."""
-    g = spectrum(bias)
+    # Where M is ill conditioned, rounding in M^-1/2 G^theta M^-1/2 is no eigenvalue below zero.
+    g = spectrum(bias).definite()
     half = k @ (eye_like(e) + 2**0.5 * sum_operator(g, _MINUS_HALF, e)) @ g.apply(SQRT)
     return half @ half.mT
 

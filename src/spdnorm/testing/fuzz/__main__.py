@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -30,14 +32,23 @@ def main() -> None:
     given = parser.parse_args()
     share = -(-given.matrices // given.processes)
     starts = [given.start + i for i in range(given.processes)]
+    begun = time.monotonic()
     with ProcessPoolExecutor(given.processes) as pool:
         futures = [pool.submit(_share, share, s, given.processes, given.seconds, given.targets) for s in starts]
         report = sum((f.result() for f in futures), Report())
     print(f"{report.matrices:,} matrices in {report.cases:,} cases, {len(report.violations)} violations")
     print(*report.violations, sep="\n")
     if given.json:
-        counts = {"matrices": report.matrices, "cases": report.cases, "violations": len(report.violations)}
-        counts |= {"tried": dict(report.tried), "refused": dict(report.refused)}  # type: ignore[dict-item]
+        counts: dict[str, Any] = {
+            "matrices": report.matrices,
+            "cases": report.cases,
+            "violations": len(report.violations),
+            "tried": report.tried,
+            "refused": report.refused,
+            "kinds": report.kinds,
+            "seconds": round(time.monotonic() - begun),
+            "processes": given.processes,
+        }
         given.json.write_text(json.dumps(counts, indent=1, sort_keys=True) + "\n")
     sys.exit(bool(report.violations))
 

@@ -15,6 +15,8 @@ KINDS = ("generic", "ties", "near_ties", "identity", "diagonal", "boundary", "bl
 
 #: Work of one batch, in units of n^2.5 samples: keeps the time of a case bounded at any size.
 WORK = 3e5
+#: But for this share of the cases.
+LARGE = 1 / 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,9 @@ def draw(seed: int) -> Case:
     batch = 1 if rng.random() < 0.05 else round(2 ** rng.uniform(0, torch.tensor(float(most)).log2().item()))
     # Small matrices are cheap: fill the batch most of the time.
     batch = most if rng.random() < 0.6 else batch
+    # Once in a while as many as there may be, whatever it takes.
+    rare = random.Random(f"rare {seed}")
+    batch = rare.randint(most, 512) if rare.random() < LARGE else batch
     return Case(
         seed=seed,
         n=n,
@@ -119,3 +124,13 @@ def matrices(case: Case, *, stream: int = 0, samples: int | None = None) -> Tens
     if case.kind == "blocks":
         x = x[:, order][:, :, order]
     return symmetrize(x.to(case.dtype))
+
+
+def signals(case: Case, *, samples: int | None = None) -> Tensor:
+    """Signals (batch, n, T), T = 2 n + 8: roots of the case's matrices, in a random order of times, and zeros."""
+    x = matrices(case, samples=samples).double()
+    values, vectors = torch.linalg.eigh(x)
+    root = vectors * values.clamp_min(0.0).sqrt().unsqueeze(-2)
+    generator = torch.Generator().manual_seed(case.seed)
+    order = torch.randperm(2 * case.n + 8, generator=generator)
+    return torch.nn.functional.pad(root, (0, case.n + 8))[..., order].to(case.dtype)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from spdnorm.testing.fuzz.cases import Case, draw
-from spdnorm.testing.fuzz.targets import TAKES_SINGULAR, TARGETS
+from spdnorm.testing.fuzz.targets import MAY_REFUSE, TAKES_SINGULAR, TARGETS
 
 
 @dataclass
@@ -21,6 +21,8 @@ class Report:
     matrices, cases : int
     tried, refused : Counter
         Matrices by target; of these, such as were refused with an error that names the argument, as they may be.
+    kinds : Counter
+        Matrices by kind and dtype.
     violations : list of str
         Target, what is wrong, and the case; its seed draws it again.
     """
@@ -29,6 +31,7 @@ class Report:
     cases: int = 0
     tried: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
 
     def __add__(self, other: Report) -> Report:
@@ -38,6 +41,7 @@ class Report:
             self.cases + other.cases,
             self.tried + other.tried,
             self.refused + other.refused,
+            self.kinds + other.kinds,
             self.violations + other.violations,
         )
 
@@ -47,6 +51,7 @@ def check(name: str, case: Case, report: Report) -> None:
     report.cases += 1
     report.matrices += case.batch
     report.tried[name] += case.batch
+    report.kinds[f"{case.kind} {str(case.dtype).removeprefix('torch.')}"] += case.batch
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
@@ -55,7 +60,7 @@ def check(name: str, case: Case, report: Report) -> None:
         wrong = []
         if "`" not in str(error):
             wrong = [f"an error that names no argument: {error}"]
-        elif case.definite or name in TAKES_SINGULAR:
+        elif name not in MAY_REFUSE and (case.definite or name in TAKES_SINGULAR):
             wrong = [f"refused: {error}"]
         else:
             report.refused[name] += case.batch
