@@ -27,6 +27,9 @@ def report(
     figures: Annotated[
         list[Path] | None, typer.Option("--figure", help="A picture to put into the page; may be repeated.")
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--against", help="A row to compare with every other one, by paired runs.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Results",
 ) -> None:
     """Print tables and write them as Markdown, LaTeX and one self-contained HTML page."""
@@ -37,5 +40,6 @@ def report(
             raise ExperimentError(f"{results} holds no table yet; make one with: spdnorm reproduce TABLE")
         for table in tables:
             show_table(table)
-        for path in write_report(tables, out or store.report, title=title, figures=figures or ()):
+        folder = out or store.report
+        for path in write_report(tables, folder, title=title, figures=figures or (), reference=reference):
             typer.echo(path)

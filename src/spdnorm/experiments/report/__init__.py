@@ -7,28 +7,38 @@ from pathlib import Path
 
 from ..files import write_text
 from ..table import Table
+from .comparisons import EXPLANATION, against
 from .facts import facts
 from .html import to_html
 from .latex import to_latex
 from .layout import Grid, Text, layout
 from .markdown import to_markdown
 
-__all__ = ["Grid", "Text", "facts", "layout", "to_html", "to_latex", "to_markdown", "write_report"]
+__all__ = ["Grid", "Text", "against", "facts", "layout", "to_html", "to_latex", "to_markdown", "write_report"]
 
 
 def write_report(
-    tables: Sequence[Table], folder: Path, *, title: str = "Results", figures: Sequence[Path] = ()
+    tables: Sequence[Table],
+    folder: Path,
+    *,
+    title: str = "Results",
+    figures: Sequence[Path] = (),
+    reference: str | None = None,
 ) -> list[Path]:
     """Write ``report.md``, ``report.html`` and one ``.tex`` file for each table; return their paths.
 
-    ``figures``: pictures that become part of the page.
+    ``figures``: pictures that become part of the page. ``reference``: a row that is compared with every other one.
     """
-    page = to_html(tables, title=title, figures=figures)
+    page = to_html(tables, title=title, figures=figures, reference=reference)
     folder.mkdir(parents=True, exist_ok=True)
     markdown, written = [f"# {title}\n"], []
     for table in tables:
         grid, said = layout(table), facts(table)
         markdown.append(to_markdown(grid, title=f"{table.recipe.title} (`{table.name}`)", facts=said))
+        compared = None if reference is None else against(table, reference)
+        if compared is not None:
+            title_of_pairs = f"{table.recipe.title}: paired differences"
+            markdown.append(to_markdown(compared, title=title_of_pairs, facts=[EXPLANATION]))
         label = table.recipe.source or table.name
         path = folder / f"{table.name}.tex"
         write_text(path, to_latex(grid, title=table.recipe.title, facts=said, label=label))

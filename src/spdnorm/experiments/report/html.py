@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ..table import Table
+from .comparisons import EXPLANATION, against
 from .curves import Curve, curves
 from .facts import facts
 from .layout import Grid, Text, layout
@@ -67,9 +68,14 @@ CHARTS = (
 )
 
 
-def to_html(tables: Sequence[Table], *, title: str = "Results", figures: Sequence[Path] = ()) -> str:
-    """Return the page; pictures (PNG, SVG, JPEG, GIF) go into it whole, captioned by their file names."""
-    sections = "\n".join(_section(table) for table in tables)
+def to_html(
+    tables: Sequence[Table], *, title: str = "Results", figures: Sequence[Path] = (), reference: str | None = None
+) -> str:
+    """Return the page; pictures (PNG, SVG, JPEG, GIF) go into it whole, captioned by their file names.
+
+    ``reference``: a row that is compared with every other one.
+    """
+    sections = "\n".join(_section(table, reference) for table in tables)
     links = "".join(f'<a href="#{escape(table.name)}">{escape(table.recipe.title)}</a>' for table in tables)
     nav = f"<nav>{links}</nav>\n" if len(tables) > 1 else ""
     return (
@@ -82,14 +88,23 @@ def to_html(tables: Sequence[Table], *, title: str = "Results", figures: Sequenc
     )
 
 
-def _section(table: Table) -> str:
+def _section(table: Table, reference: str | None) -> str:
     name = escape(table.name)
     said = "".join(f"<p>{escape(line)}</p>" for line in facts(table))
     badge = ' <span class="badge">quick form: no ranking</span>' if table.quick else ""
     return (
         f'<section id="{name}">\n<h2>{escape(table.recipe.title)} <code>{name}</code>{badge}</h2>\n'
-        f'<div class="wide">{_table(layout(table))}</div>\n<div class="facts">{said}</div>\n{_charts(table)}</section>'
+        f'<div class="wide">{_table(layout(table))}</div>\n<div class="facts">{said}</div>\n'
+        f"{_paired(table, reference)}{_charts(table)}</section>"
     )
+
+
+def _paired(table: Table, reference: str | None) -> str:
+    compared = None if reference is None else against(table, reference)
+    if compared is None:
+        return ""
+    said = f'<div class="facts"><p>{escape(EXPLANATION)}</p></div>'
+    return f'<h3>Paired differences</h3>\n<div class="wide">{_table(compared)}</div>\n{said}\n'
 
 
 def _table(grid: Grid) -> str:
