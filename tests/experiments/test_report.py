@@ -89,11 +89,15 @@ def test_members_are_averaged_before_the_spread_is_taken(demo: Table, tmp_path: 
 def test_report_files(demo: Table, tmp_path: Path) -> None:
     paths = write_report([demo], tmp_path, title="What came out")
     names = {path.name for path in paths}
-    assert {"report.html", "report.md", f"{demo.name}.tex"} == names
+    assert {"report.html", "report.md", f"{demo.name}.tex", f"{demo.name}.csv"} == names
     cell = demo.cell("gbwbn", "vowels", "paper")
     assert cell is not None
     number = f"{cell.mean:.2f} ± {cell.std:.2f}"
-    for path in paths:
+    lines = list(csv.DictReader((tmp_path / f"{demo.name}.csv").open()))
+    mine = [100 * float(line["paper_accuracy"]) for line in lines if line["row"] == "gbwbn"]
+    assert (len(lines), mean(mine)) == (4, pytest.approx(cell.mean))
+    assert {line["run"] for line in lines} == {place.hash for place in demo.places}
+    for path in (path for path in paths if path.suffix != ".csv"):
         text = path.read_text()
         assert (escape(number) if path.suffix == ".tex" else number) in text, path
         assert "smallest validation loss" in text

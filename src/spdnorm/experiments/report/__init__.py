@@ -13,8 +13,9 @@ from .html import to_html
 from .latex import to_latex
 from .layout import Grid, Text, layout
 from .markdown import to_markdown
+from .runs_csv import to_csv
 
-__all__ = ["Grid", "Text", "against", "facts", "layout", "to_html", "to_latex", "to_markdown", "write_report"]
+__all__ = ["Grid", "Text", "against", "facts", "layout", "to_csv", "to_html", "to_latex", "to_markdown", "write_report"]
 
 
 def write_report(
@@ -25,7 +26,7 @@ def write_report(
     figures: Sequence[Path] = (),
     reference: str | None = None,
 ) -> list[Path]:
-    """Write ``report.md``, ``report.html`` and one ``.tex`` file for each table; return their paths.
+    """Write ``report.md``, ``report.html``, and a ``.tex`` and a ``.csv`` file for each table; return their paths.
 
     ``figures``: pictures that become part of the page. ``reference``: a row that is compared with every other one.
     """
@@ -42,7 +43,9 @@ def write_report(
         label = table.recipe.source or table.name
         path = folder / f"{table.name}.tex"
         write_text(path, to_latex(grid, title=table.recipe.title, facts=said, label=label))
-        written.append(path)
+        runs = folder / f"{table.name}.csv"
+        write_text(runs, to_csv(table))
+        written += [path, runs]
     write_text(folder / "report.md", "\n".join(markdown))
     write_text(folder / "report.html", page)
     return [folder / "report.html", folder / "report.md", *written]
