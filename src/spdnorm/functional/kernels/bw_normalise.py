@@ -26,7 +26,7 @@ from spdnorm.functional.kernels.bw_products import (
     sample_root_adjoint,
     sum_gradient,
 )
-from spdnorm.linalg import symmetrize
+from spdnorm.linalg import safe_rsqrt, symmetrize
 
 
 class Arguments(NamedTuple):
@@ -110,7 +110,7 @@ def forward(
     length = torch.linalg.vector_norm(deviation, dim=(-2, -1))
     if variance is None:
         variance = arguments.weight * length.square().mean(0)
-    factor = torch.rsqrt(variance + arguments.eps)
+    factor = safe_rsqrt(variance + arguments.eps)
     factor = factor if scale is None else scale * factor
     folded, fold = bw_fold.forward(deviation, length, factor)
 
@@ -181,9 +181,10 @@ def backward(
 
     of_deviation, of_f = bw_fold.backward(saved.fold, of_folded, saved.factor)
     of_factor = of_factor if of_f is None else of_factor + of_f
-    of_scale = of_factor * torch.rsqrt(saved.variance + arguments.eps) if scaled else None
+    inverse_deviation = safe_rsqrt(saved.variance + arguments.eps)
+    of_scale = of_factor * inverse_deviation if scaled else None
     if own_variance:
-        slope = of_factor * saved.factor / (saved.variance + arguments.eps)
+        slope = of_factor * saved.factor * inverse_deviation.square()
         slope = slope * (-arguments.weight / turned.shape[0])
         of_deviation = of_deviation.addcmul_(saved.deviation, slope[..., None, None])
 
