@@ -152,3 +152,11 @@ def test_safe_sqrt() -> None:
     assert gradient.tolist() == [0.0, 0.25]
     (second,) = torch.autograd.grad(gradient.sum(), x)
     assert torch.isfinite(second).all()
+
+
+def test_safe_rsqrt() -> None:
+    x = torch.tensor([0.0, 4.0, torch.nan], dtype=torch.float64, requires_grad=True)
+    y = linalg.safe_rsqrt(x)
+    assert y[:2].tolist() == [0.0, 0.5]
+    assert y[2].isnan(), "what is not a number is no zero"
+    assert torch.autograd.grad(y[:2].sum(), x)[0][:2].tolist() == [0.0, -0.0625]

@@ -37,10 +37,8 @@ def _inputs(given, n, batch, *, channels=(), kind="generic", condition=8.0, scal
     return [x, *(everything[name].clone() if name in given else None for name in NAMES[1:])]
 
 
-def _leaves(inputs, *, differentiable=6):
-    return [
-        t if t is None or i >= differentiable else t.detach().clone().requires_grad_() for i, t in enumerate(inputs)
-    ]
+def _leaves(inputs):
+    return [t if t is None else t.detach().clone().requires_grad_() for t in inputs]
 
 
 def _symmetric(inputs):

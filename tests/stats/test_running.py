@@ -35,6 +35,15 @@ def test_updated_in_place(shape: tuple[int, ...], compiled: bool) -> None:
     torch.testing.assert_close(last, value.float())
 
 
+def test_any_strides() -> None:
+    """A buffer may be a part of something larger, and a batch of buffers may lie along any axis."""
+    value = torch.arange(6.0).reshape(2, 3)
+    for buffer in (torch.zeros(3, 2).mT, torch.zeros(2, 3, 4)[..., 1]):
+        write(buffer, value)
+        update_average(buffer, 3 * value, 0.5)
+        torch.testing.assert_close(buffer, 2 * value)
+
+
 def test_converges_to_the_value_and_takes_a_tensor_as_momentum() -> None:
     buffer, value = torch.zeros(2, dtype=torch.float64), torch.tensor([1.0, -2.0], dtype=torch.float64)
     for _ in range(100):

@@ -15,7 +15,7 @@ from torch import Tensor
 from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, plain_average
-from spdnorm.linalg import Spectrum, check_range, clampm, full_precision
+from spdnorm.linalg import Spectrum, check_range, clampm, full_precision, safe_rsqrt
 from spdnorm.stats import is_empty, update_average, write
 
 #: What to do about a result that overflows.
@@ -132,7 +132,7 @@ def update_running(
 def scale_factor(variance: Tensor, scale: Tensor | None, options: Options) -> Tensor | None:
     """s / sqrt(variance + eps), or s alone, shape (..., 1, 1); None for 1."""
     if options.control_variance:
-        factor = torch.rsqrt(variance + options.eps)
+        factor = safe_rsqrt(variance + options.eps)
         return (factor if scale is None else scale * factor)[..., None, None]
     return None if scale is None else scale[..., None, None]
 

@@ -141,3 +141,18 @@ def safe_sqrt(x: Tensor) -> Tensor:
     """
     positive = x > 0
     return torch.where(positive, torch.sqrt(torch.where(positive, x, torch.ones_like(x))), torch.zeros_like(x))
+
+
+def safe_rsqrt(x: Tensor) -> Tensor:
+    """1 / sqrt(x) of a non-negative tensor, 0 with derivative 0 at 0.
+
+    What divides by a standard deviation that is 0 has nothing to scale: every deviation is 0 as well.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import safe_rsqrt
+    >>> safe_rsqrt(torch.tensor([0.0, 4.0]))
+    tensor([0.0000, 0.5000])
+    """
+    zero = x == 0  # alone: NaN stays NaN
+    return torch.where(zero, torch.zeros_like(x), torch.rsqrt(torch.where(zero, torch.ones_like(x), x)))

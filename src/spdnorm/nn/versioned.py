@@ -18,7 +18,7 @@ class VersionedState(nn.Module):
     --------
     >>> from spdnorm.nn import GBWBatchNorm
     >>> GBWBatchNorm(3).state_dict()._metadata[""]["version"]
-    1
+    2
     """
 
     _version: int = 1

@@ -8,8 +8,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# Both write through a one-dimensional view: torch 2.11 loses the in-place update of a zero-dimensional buffer when it
-# compiles a training graph (AOTAutograd, any backend).
+
+def _writable(buffer: Tensor) -> Tensor:
+    # torch 2.11 loses the in-place update of a zero-dimensional buffer when it compiles a training graph (AOTAutograd,
+    # any backend), and not that of a view with one dimension. Others may have any strides.
+    return buffer.view(1) if buffer.dim() == 0 else buffer
 
 
 @torch.no_grad()
@@ -24,7 +27,8 @@ def write(buffer: Tensor, value: Tensor) -> None:
     >>> buffer
     tensor([1., 1.])
     """
-    buffer.view(-1).copy_(value.detach().reshape(-1))
+    target = _writable(buffer)
+    target.copy_(value.detach().reshape(target.shape))
 
 
 @torch.no_grad()
@@ -39,9 +43,9 @@ def update_average(buffer: Tensor, value: Tensor, momentum: float | Tensor) -> N
     >>> buffer
     tensor(2.)
     """
-    flat = buffer.view(-1)
+    target = _writable(buffer)
     # Not (1 - m) b + m v: with a float32 momentum those weights add up to 1 in float32 only, and the average is biased.
-    flat.copy_(flat + momentum * (value.detach().reshape(-1) - flat))
+    target.copy_(target + momentum * (value.detach().reshape(target.shape) - target))
 
 
 def momentum_schedule(step: int | Tensor, *, minimum: float, steps: int) -> Tensor:

@@ -72,7 +72,8 @@ class _Normalise(Function):
         elif ctx.needs_input_grad[1]:
             of_x = found.p.mT @ found.of_samples
         of_mean = found.of_mean if mean is not None else None
-        return None, of_x, of_k, found.of_outward, found.of_anchor, found.of_scale, of_mean, None
+        of_variance = found.of_variance if variance is not None else None
+        return None, of_x, of_k, found.of_outward, found.of_anchor, found.of_scale, of_mean, of_variance
 
 
 def _again(arguments: Arguments, inputs: tuple[Any, ...], grad: Tensor) -> tuple[Tensor | None, ...]:

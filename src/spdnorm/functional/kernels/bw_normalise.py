@@ -26,7 +26,7 @@ from spdnorm.functional.kernels.bw_products import (
     sample_root_adjoint,
     sum_gradient,
 )
-from spdnorm.linalg import symmetrize
+from spdnorm.linalg import safe_rsqrt, symmetrize
 
 
 class Arguments(NamedTuple):
@@ -66,7 +66,7 @@ class Saved(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """P, T with P^T T that of the samples, and the gradients of K, B, the outward root, the bias, the scale."""
+    """P, T with P^T T that of the samples, and the gradients of the other inputs: K, B, the outward root and so on."""
 
     p: Tensor
     of_samples: Tensor
@@ -75,6 +75,7 @@ class Gradients(NamedTuple):
     of_outward: Tensor | None
     of_anchor: Tensor | None
     of_scale: Tensor | None
+    of_variance: Tensor
 
 
 def _half_sum_root(of: Roots) -> Tensor:
@@ -113,7 +114,7 @@ def forward(
     length = torch.linalg.vector_norm(deviation, dim=(-2, -1))
     if variance is None:
         variance = arguments.weight * length.square().mean(0)
-    factor = torch.rsqrt(variance + arguments.eps)
+    factor = safe_rsqrt(variance + arguments.eps)
     factor = factor if scale is None else scale * factor
     folded, fold = bw_fold.forward(deviation, length, factor)
 
@@ -186,10 +187,11 @@ def backward(
 
     of_deviation, of_f = bw_fold.backward(saved.fold, of_folded, saved.factor)
     of_factor = of_factor if of_f is None else of_factor + of_f
-    of_scale = of_factor * torch.rsqrt(saved.variance + arguments.eps) if scaled else None
+    inverse_deviation = safe_rsqrt(saved.variance + arguments.eps)
+    of_scale = of_factor * inverse_deviation if scaled else None
+    of_variance = -0.5 * of_factor * saved.factor * inverse_deviation.square()
     if own_variance:
-        slope = of_factor * saved.factor / (saved.variance + arguments.eps)
-        slope = slope * (-arguments.weight / turned.shape[0])
+        slope = of_variance * (2 * arguments.weight / turned.shape[0])
         of_deviation = of_deviation.addcmul_(saved.deviation, slope[..., None, None])
 
     of_y, of_mean_parts = _through_root(saved, of_deviation, lead, needs_mean=needs_mean)
@@ -202,7 +204,8 @@ def backward(
             of_root = through_p @ at.basis if k is None else through_p @ k.mT @ at.basis
             inside = of_mean_parts + root_loewner(at)[0] * symmetrize(of_root)
             of_mean = symmetrize(at.basis @ inside @ at.basis.mT)
-    return Gradients(saved.p, right(of_y, saved.p), of_k, of_mean, of_outward, of_anchor, of_scale)
+    of_samples = right(of_y, saved.p)
+    return Gradients(saved.p, of_samples, of_k, of_mean, of_outward, of_anchor, of_scale, of_variance)
 
 
 def _through_root(saved: Saved, of_deviation: Tensor, lead: int, *, needs_mean: bool) -> tuple[Tensor, Tensor | None]:

@@ -18,6 +18,7 @@ from spdnorm.linalg import (
     check_congruent,
     congruence,
     eye_like,
+    safe_rsqrt,
     spectrum,
     sum_operator,
 )
@@ -122,6 +123,6 @@ def normalise(
     if variance is None:
         squared = deviations.square().sum((-2, -1)).mean(0)
         variance = weight * (squared if stats_grad else squared.detach())
-    factor = torch.rsqrt(variance + eps)
+    factor = safe_rsqrt(variance + eps)
     factor = factor if scale is None else scale * factor
     return rebuild(deviations, factor[..., None, None], bias, outward)

@@ -30,7 +30,8 @@ class RiemannianBatchNorm(VersionedState, ABC):
     momentum : float or None
         Weight of a batch in the running statistics; ``None`` averages all batches cumulatively.
     eps : float
-        Added to the variance. With 0, a batch without spread (one sample) has its rounding errors scaled up.
+        Added to the variance. With 0, a batch without spread (one sample) has its rounding errors scaled up, where
+        there are any.
     affine : bool
         Learn ``bias`` (SPD) and ``scale``.
     track_running_stats : bool

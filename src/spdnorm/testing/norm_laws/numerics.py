@@ -51,6 +51,13 @@ class NumericalLaws(NormSuite):
         assert x.grad is not None
         assert x.grad.isfinite().all()
 
+    def test_no_spread_and_no_eps(self) -> None:
+        """Where the variance is 0 in all its digits there is nothing to divide, and nothing is."""
+        layer = self.layer(eps=0.0, **self.plain)
+        x = torch.eye(N, dtype=torch.float64).repeat(1, 1, 1).requires_grad_()
+        gradients = torch.autograd.grad(layer(x).square().sum(), [x, *layer.parameters()])
+        assert all(t.isfinite().all() for t in (layer(x), layer.eval()(x), *gradients))
+
     @staticmethod
     def _check_finite(layer: RiemannianBatchNorm, x: Tensor) -> None:
         """Outputs and all gradients in training, outputs in evaluation."""
