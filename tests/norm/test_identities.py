@@ -9,8 +9,9 @@ from tests.helpers import spd_matrices
 from torch import nn
 
 from spdnorm.functional import gbw_batch_norm, lie_batch_norm
+from spdnorm.functional.kernels import BuresWassersteinKernel
 from spdnorm.geometry import AffineInvariant, BuresWasserstein, random_spd
-from spdnorm.linalg import expm, logm, vec
+from spdnorm.linalg import expm, logm, spectrum, symmetrize, vec
 from spdnorm.nn import GBWBatchNorm, LieBatchNorm, ManifoldNorm, SPDBatchNorm, SPDMomentumBatchNorm, norm_layer
 from spdnorm.nn.constraints import assign
 
@@ -159,6 +160,22 @@ def test_running_mean_follows_the_geodesic():
     metric = BuresWasserstein()
     expected = metric.geodesic(torch.eye(4, dtype=torch.float64), metric.mean(x, iterations=1), 0.25)
     torch.testing.assert_close(layer.running_mean, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "condition"), [(torch.float32, 1e5), (torch.float64, 1e10)])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_running_mean_loses_no_direction(dtype, condition, shared):
+    # The batch's mean is tenfold the running one, and as ill conditioned along almost the same directions: a root of
+    # the product of the two, whose condition number is squared, would hold nothing of the least of them.
+    running = random_spd(8, condition=condition, generator=torch.Generator().manual_seed(0))
+    turn = torch.linalg.qr(torch.eye(8, dtype=torch.float64) + 0.01 * torch.ones(8, 8).triu(1).double()).Q
+    batch = symmetrize(10 * turn @ running @ turn.mT)
+    kernel, t = BuresWassersteinKernel(), torch.tensor(0.1, dtype=dtype)
+    a, b = running.to(dtype), batch.to(dtype)
+    for _ in range(200):
+        a = kernel.towards(a, spectrum(b), t) if shared else kernel.interpolate(a, b, t)
+    found, expected = torch.linalg.eigvalsh(a.double()), torch.linalg.eigvalsh(b.double())
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=0)
 
 
 def test_momentum_schedule_of_spdmbn():
