@@ -113,8 +113,12 @@ def test_tensorboard_has_what_the_file_has(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     store, config = Store(tmp_path), _config()
-    run(config, store=store, logs=[partial(ConditionLog, tensorboard=True)])
-    events = EventAccumulator(str(store.run(config).path / "tensorboard")).Reload()
+    # Both logs at once, as the command line has them: neither purges what the other has written.
+    logs = [partial(ConditionLog, tensorboard=True)]
+    run(config, store=store, execution=Execution(tensorboard=True), logs=logs)
+    board = store.run(config).path / "tensorboard"
+    assert [event.step for event in EventAccumulator(str(board)).Reload().Scalars("train/loss")] == [1, 2, 3]
+    events = EventAccumulator(str(board / "conditions")).Reload()
     written = _read(store.run(config).path / CONDITIONS_FILE)
     rows = [row for row in written if (row["place"], row["side"]) == ("blocks.0.norm", "before")]
     found = events.Scalars("condition/blocks.0.norm/before/median")

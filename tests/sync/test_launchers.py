@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+import spdnorm
+from spdnorm.experiments.files import read_json
+
 TORCHRUN = (
     "torch.distributed.run",
     "--nproc-per-node",
@@ -86,3 +89,19 @@ label = "BasicMotions"
     )
     assert a.keys() == b.keys()
     assert all(torch.equal(a[name], b[name]) for name in b)
+
+
+@pytest.mark.slow
+def test_fabric_run_launches_what_torchrun_does(tmp_path):
+    script = str(Path(spdnorm.__file__).with_name("__main__.py"))
+    fabric = (str(Path(sys.executable).with_name("fabric")), "run", "--accelerator=cpu", "--devices=2", script)
+    done = subprocess.run(
+        [*fabric, *TRAIN, "--results", "fabric"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    done = launch(tmp_path, *TORCHRUN, "-m", "spdnorm", *TRAIN, "--devices", "2", "--results", "torchrun")
+    assert done.returncode == 0, done.stderr
+    a, b = (next(tmp_path.glob(f"{name}/runs/*")) for name in ("fabric", "torchrun"))
+    assert all(read_json(folder / "environment.json")["devices"] == 2 for folder in (a, b))
+    one, other = (torch.load(folder / "model.pt", weights_only=True)["last"] for folder in (a, b))
+    assert all(torch.equal(one[name], other[name]) for name in other)

@@ -26,6 +26,8 @@ __all__ = ["CONDITIONS_FILE", "ConditionLog", "ConditionRecorder"]
 #: In the run's folder.
 CONDITIONS_FILE = "conditions.csv"
 
+_BOARD = "tensorboard/conditions"
+
 _ABOVE = tuple(f"above_{threshold:.0e}".replace("e+0", "e") for threshold in THRESHOLDS)
 _QUANTILES = ("minimum", "lower_quartile", "median", "upper_quartile", "maximum")
 COLUMNS = ("epoch", "place", "side", "samples", *_ABOVE, *_QUANTILES)
@@ -120,7 +122,8 @@ class ConditionLog:
         self._board: Any = None
         if tensorboard:
             module = require("torch.utils.tensorboard", extra="experiments", purpose="TensorBoard logs")
-            self._board = module.SummaryWriter(str(folder.path / "tensorboard"), purge_step=trainer.epoch + 1)
+            # A folder of its own: two writers in one would each purge what the other has written.
+            self._board = module.SummaryWriter(str(folder.path / _BOARD), purge_step=trainer.epoch + 1)
 
     def write(self, row: Mapping[str, float]) -> None:
         """Append what the epoch showed."""

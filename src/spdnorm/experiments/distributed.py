@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from lightning_fabric import Fabric
 from torch import nn
@@ -14,16 +16,17 @@ __all__ = ["make_fabric", "synchronized"]
 
 def make_fabric(execution: Execution, *, precision: str) -> Fabric:
     """Return Lightning Fabric on the devices asked for, launched where they are several; ``precision`` as its own."""
+    devices = {name: getattr(execution, name) for name in ("accelerator", "devices", "strategy")}
+    # `fabric run` says these in the environment, where Fabric reads them; it takes no others, and has launched already.
+    launched = "LT_DEVICES" in os.environ
     try:
         fabric = Fabric(
-            accelerator=execution.accelerator,
-            devices=execution.devices,
-            strategy=execution.strategy,
+            **{name: value for name, value in devices.items() if f"LT_{name.upper()}" not in os.environ},
             precision="32-true" if precision == "true" else precision,  # type: ignore[arg-type]
         )
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"accelerator {execution.accelerator!r}: {error}") from None
-    if execution.devices > 1:
+    if execution.devices > 1 and not launched:
         fabric.launch()
     return fabric
 

@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import mean, median
 from typing import Any
 
@@ -140,7 +141,8 @@ def _train(
 def _open_logs(
     config: RunConfig, folder: RunFolder, execution: Execution, trainer: Trainer, more: Sequence[LogFactory]
 ) -> list[EpochLog]:
-    write_json(folder.environment_file, environment.describe(execution, device=trainer.fabric.device, engine="single"))
+    found = replace(execution, devices=trainer.fabric.world_size)
+    write_json(folder.environment_file, environment.describe(found, device=trainer.fabric.device, engine="single"))
     logs: list[EpochLog] = [make(folder, trainer) for make in more]
     logs.append(CsvLog(folder.metrics_file, trainer.history))
     if execution.tensorboard:
