@@ -7,9 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spdnorm.linalg import check_signals
+from spdnorm.nn.versioned import VersionedState
 
 
-class EEGFrontEnd(nn.Module):
+class EEGFrontEnd(VersionedState):
     """A spatial and a temporal convolution, each with batch normalisation (Pan et al. 2022, Sec. 3.1).
 
     The paper gives the kernels (8 x 1, then 1 x 36) and the resulting 15 x 126 map; the number of maps between the

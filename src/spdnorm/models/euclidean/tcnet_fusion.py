@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from spdnorm.models.euclidean.blocks import BoundedLinear, CausalBlock, EEGNetFeatures, check_length
 from spdnorm.models.euclidean.scaling import scaled
+from spdnorm.nn.versioned import VersionedState
 
 
-class TCNetFusion(nn.Module):
+class TCNetFusion(VersionedState):
     """EEGNet's features beside their temporal convolutions, fused twice before a linear layer.
 
     Musallam et al., "Electroencephalography-based motor imagery classification using temporal convolutional network
