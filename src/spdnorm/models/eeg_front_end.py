@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spdnorm.linalg import check_signals
+from spdnorm.linalg import check_signals_like, check_tensor
 from spdnorm.nn.versioned import VersionedState
 
 
@@ -64,15 +64,12 @@ class EEGFrontEnd(VersionedState):
 
     def forward(self, x: Tensor) -> Tensor:
         """Signals -> feature maps."""
-        check_signals(x, "x")
-        if x.dim() == 3:
-            x = x.unsqueeze(1)
-        if x.dim() != 4 or x.shape[1] != 1 or x.shape[2] != self.n_chans:
-            raise ValueError(
-                f"`x` must have shape (N, {self.n_chans}, T) or (N, 1, {self.n_chans}, T), got {tuple(x.shape)}"
-            )
-        # A replaced norm (synchronised, for one) has statistics of its own: then layer by layer.
-        if self.fold and type(self.spatial_norm) is nn.BatchNorm2d:
+        check_tensor(x, "x")
+        x = x.squeeze(1) if x.dim() == 4 and x.shape[1] == 1 else x
+        check_signals_like(x, "x", self.n_chans, self.spatial.weight)
+        x = x.unsqueeze(1)
+        # A replaced norm (synchronised, for one) has statistics of its own, an empty batch none: then layer by layer.
+        if self.fold and type(self.spatial_norm) is nn.BatchNorm2d and x.shape[0] > 0:
             maps = self._folded(x.squeeze(1))
         else:
             maps = self.temporal(self.spatial_norm(self.spatial(x)))

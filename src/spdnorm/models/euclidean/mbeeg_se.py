@@ -87,6 +87,7 @@ class MBEEGSE(VersionedState):
             nn.Sequential(
                 EEGNetFeatures(
                     n_chans,
+                    n_times,
                     filters=branch.filters,
                     kernel_size=scaled(branch.kernel_size, sfreq, 250),
                     separable_kernel_size=scaled(16, sfreq, 250),

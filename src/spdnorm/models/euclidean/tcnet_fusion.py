@@ -57,6 +57,7 @@ class TCNetFusion(VersionedState):
         pool, width = scaled(8, sfreq, 250), depth * filters
         self.features = EEGNetFeatures(
             n_chans,
+            n_times,
             filters=filters,
             kernel_size=scaled(32, sfreq, 250),
             separable_kernel_size=scaled(16, sfreq, 250),
