@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import Counter
 from pathlib import Path
@@ -113,7 +114,7 @@ def _accuracy(errors: dict[str, Any]) -> str:
 
 A normalised sample is within
 
-$$ {CONSTANT:.0e} \\; n \\; \\varepsilon \\; \\max(\\kappa, {LEAST:.0f})^{{\\max(\\theta, 1)}} $$
+$$ 10^{{{math.log10(CONSTANT):.0f}}} \\; n \\; \\varepsilon \\; \\max(\\kappa, {LEAST:.0f})^{{\\max(\\theta, 1)}} $$
 
 of the exact one, relative to its Frobenius norm: n the size, epsilon the dtype's (1.2e-7 or 2.2e-16), kappa the
 samples' condition number. It is promised in training and in evaluation, for M and G of a condition number up to 10,
@@ -158,7 +159,8 @@ A full disk in the middle of a checkpoint is an error that says so and leaves th
 
 State dicts carry a version, and a way from each version to the next; a stored checkpoint of each of {len(MODULES)}
 layers and networks loads and computes what it did. Files that are truncated, foreign, or hold code are errors, and
-run nothing. """
+run nothing.
+"""
 
 
 def _long(tests: dict[str, Any]) -> str:
@@ -170,22 +172,14 @@ def _long(tests: dict[str, Any]) -> str:
         cells = [f"{float(run[name]):.0e}" for name in ("skew", "drift", "least")]
         memory = [f"{int(run['peak_kb']) / 1024:.0f} MB", f"{int(run['growth_kb']) / 1024:.1f} MB"]
         rows.append([key.partition("[")[2][:-1], f"{int(run['steps']):,}", *cells, *memory, f"{run['seconds']:.0f} s"])
-    head = [
-        "parameters",
-        "steps",
-        "asymmetry",
-        "off orthogonality",
-        "least eigenvalue",
-        "peak memory",
-        "grown by",
-        "time",
-    ]
+    head = "parameters | steps | asymmetry | off orthogonality | least eigenvalue | peak memory | grown by | time"
     return f"""## Long runs
 
 SPDNet with GBWBN at a large learning rate (Adam 0.05, Riemannian SGD 0.1) on samples of condition numbers 1e3 to
 1e11, in float64. *Grown by*: peak memory since a quarter of the way. The eigensolver on the host is run for 60 steps
 of the same.
-{_table(head, *rows)}
+
+{_table(head.split(" | "), *rows)}
 Parameters stay positive definite in floating point however far they wander: eigenvalues further below the
 largest than 10 n epsilon are raised to that, under torch parametrisations and in Riemannian steps.
 """
@@ -196,10 +190,12 @@ def _input() -> str:
     estimators = sorted({*MATRIX_DAMAGE, *SIGNAL_DAMAGE})
     return f"""## Bad input
 
-Each of {len(EVERYTHING)} layers, functions and operators of a metric is given {len(wrong)} kinds of wrong input and
-answers with an error that names the argument: {", ".join(wrong)}. {len(UNUSUAL)} unusual kinds give what a plain copy
-gives: {", ".join(UNUSUAL)}. An empty batch comes back empty, or is refused where a mean is asked for. Estimators are
-given {len(estimators)} kinds, in fit and after: {", ".join(estimators)}.
+{len(EVERYTHING)} layers, functions and operators of a metric are given every one of these {len(wrong)} kinds that is
+wrong for them, and answer with an error that names the argument: {", ".join(wrong)}.
+
+{len(UNUSUAL)} unusual kinds give what a plain copy gives: {", ".join(UNUSUAL)}. An empty batch comes back empty, or is
+refused where a mean is asked for. Estimators are given {len(estimators)} kinds, in fit and after:
+{", ".join(estimators)}.
 """
 
 
@@ -217,13 +213,20 @@ are read with `weights_only=True`; recipes are data: they name what the library 
 """
 
 
-def render() -> str:
-    measured = json.loads(MEASURED.read_text(encoding="utf-8"))
-    draw(measured["errors"], ROOT / FIGURE)
-    head = """# Reliability
+HEAD = """# Reliability
 
 Written by `make tables` from what `scripts/measure_reliability.py` has measured; the digits change a little from
 machine to machine.
 """
-    parts = [head, _fuzzing(measured["fuzz"]), _accuracy(measured["errors"]), _input()]
-    return "\n".join([*parts, _processes(measured["tests"]), _long(measured["tests"]), TAIL])
+
+
+def page(measured: dict[str, Any]) -> str:
+    tests = measured["tests"]
+    parts = [HEAD, _fuzzing(measured["fuzz"]), _accuracy(measured["errors"]), _input(), _processes(tests), _long(tests)]
+    return "\n".join([*parts, TAIL])
+
+
+def render() -> str:
+    measured = json.loads(MEASURED.read_text(encoding="utf-8"))
+    draw(measured["errors"], ROOT / FIGURE)
+    return page(measured)
