@@ -176,8 +176,7 @@ def _long(tests: dict[str, Any]) -> str:
     return f"""## Long runs
 
 SPDNet with GBWBN at a large learning rate (Adam 0.05, Riemannian SGD 0.1) on samples of condition numbers 1e3 to
-1e11, in float64. *Grown by*: peak memory since a quarter of the way. The eigensolver on the host is run for 60 steps
-of the same.
+1e11, in float64. *Grown by*: peak memory since a quarter of the way.
 
 {_table(head.split(" | "), *rows)}
 Parameters stay positive definite in floating point however far they wander: eigenvalues further below the
