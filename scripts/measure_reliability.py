@@ -1,6 +1,6 @@
 """Measure what docs/reliability.md shows, into docs/_data/reliability.json; `make tables` draws the page from that.
 
-python scripts/measure_reliability.py errors            # against 50 digits, some minutes
+python scripts/measure_reliability.py errors            # against 50 digits, some minutes; or of the layers named
 python scripts/measure_reliability.py fuzz counts.json  # what `python -m spdnorm.testing.fuzz --json` wrote
 python scripts/measure_reliability.py tests report.xml  # what `pytest --junitxml` wrote, of the slow tests
 """
@@ -14,15 +14,15 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "docs" / "_data" / "reliability.json"
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
 from tests.fuzz.oracle import LAYERS, error
 
 from spdnorm.testing.fuzz import Case
 
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "docs" / "_data" / "reliability.json"
 #: What the errors are the worst of.
 SIZE, BATCH = 4, 6
 KINDS = ("generic", "near_ties", "one_far")
@@ -32,15 +32,15 @@ DTYPES = (torch.float32, torch.float64)
 TESTS = ("test_sync", "test_launchers", "test_faults", "test_runs", "test_long_run", "test_concurrency")
 
 
-def errors() -> dict[str, Any]:
+def errors(names: list[str]) -> dict[str, Any]:
     """Layer -> dtype -> the worst error at each power of ten of the condition number; None where all were refused."""
     found: dict[str, Any] = {}
-    for name in LAYERS:
+    for name in names or LAYERS:
         for dtype in DTYPES:
             row = [_worst(name, dtype, 10.0**decade) for decade in DECADES]
             found.setdefault(name, {})[str(dtype).removeprefix("torch.")] = row
             print(name, dtype, *("–" if e is None else f"{e:.0e}" for e in row), flush=True)
-    return {"size": SIZE, "batch": BATCH, "kinds": KINDS, "decades": DECADES, "layers": found}
+    return found
 
 
 def _worst(name: str, dtype: torch.dtype, condition: float) -> float | None:
@@ -68,7 +68,9 @@ def main(part: str, *files: str) -> None:
     measured = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     if part == "errors":
         torch.set_num_threads(1)
-        measured["errors"] = errors()
+        layers = {**measured.get("errors", {}).get("layers", {}), **errors(list(files))}
+        about = {"size": SIZE, "batch": BATCH, "kinds": KINDS, "decades": DECADES}
+        measured["errors"] = {**about, "layers": layers}
     elif part == "fuzz":
         measured["fuzz"] = json.loads(Path(files[0]).read_text(encoding="utf-8"))
     elif part == "tests":

@@ -13,7 +13,9 @@ from spdnorm.nn import (
     BiMap,
     DomainBatchNorm,
     GBWBatchNorm,
+    LieBatchNorm,
     LogEig,
+    ManifoldNorm,
     ReEig,
     RiemannianResidual,
     norm_layer,
@@ -24,6 +26,7 @@ from spdnorm.testing import spd_matrices, tangents
 N, SAMPLES = 4, 6
 OPTIONS: dict[str, Any] = {"dtype": torch.float64}
 POINT = spd_matrices(N, seed=9)
+WEIGHT = torch.eye(N, dtype=torch.float64)[:3]
 
 
 class Domains(DomainBatchNorm):
@@ -95,6 +98,16 @@ def _means() -> dict[str, Callable[[], Callable[..., Any]]]:
 #: With a size, or parameters, of their own.
 PARAMETRISED = {
     **_norms(),
+    "lie lem": layer(lambda: LieBatchNorm(N, metric="lem", **OPTIONS)),
+    "lie lcm": layer(lambda: LieBatchNorm(N, metric="lcm", **OPTIONS)),
+    "lie lcm, in use": layer(lambda: LieBatchNorm(N, metric="lcm", **OPTIONS), train=False),
+    "lie eigen": layer(lambda: LieBatchNorm(N, translation="eigen", **OPTIONS)),
+    "manifold lem": layer(lambda: ManifoldNorm(N, metric="lem", algorithm=2, **OPTIONS)),
+    "gbw learnable theta": layer(lambda: GBWBatchNorm(N, learn_theta=True, **OPTIONS)),
+    "gbw manifold": layer(lambda: GBWBatchNorm(N, parametrized=False, **OPTIONS)),
+    "residual lem": layer(lambda: RiemannianResidual(N, metric="lem", **OPTIONS)),
+    "residual eigenvectors": layer(lambda: RiemannianResidual(N, frame="eigenvectors", **OPTIONS)),
+    "bimap function": lambda: lambda x: functional.bimap(x, WEIGHT),
     "gbw reference": layer(lambda: GBWBatchNorm(N, variant="reference", **OPTIONS)),
     "domains": layer(lambda: Domains(2)),
     "spdnet": layer(lambda: SPDNet((N, 3), 2, norm="gbw", **OPTIONS)),

@@ -12,13 +12,14 @@ from tests.bad_input.damage import UNUSUAL, WRONG, WRONG_FOR_PARAMETERS, WRONG_F
 
 from spdnorm import functional, geometry, linalg, nn
 from spdnorm.estimators import EEGSPDNetClassifier, RiemannianBatchNormTransformer, SPDNetClassifier
-from spdnorm.models import EEGSPDNet
+from spdnorm.models import MBEEGSE, EEGFrontEnd, EEGSPDNet, TCNetFusion
 from spdnorm.nn import Covariance
 from spdnorm.testing import spd_matrices
 
 #: Right on every symmetric matrix: linear, or made definite first, or defined on all of them.
 TAKES_SYMMETRIC = {
-    *("spd, evaluation", "residual", "bimap", "reeig", "rectify_eigenvalues", "logeig"),
+    *("spd, evaluation", "bimap", "bimap function", "reeig", "rectify_eigenvalues", "logeig"),
+    *("residual", "residual lem", "residual eigenvectors"),
     *("expm", "absm", "clampm"),
 }
 
@@ -89,11 +90,12 @@ def test_checks_that_look_at_the_data_can_be_switched_off():
 
 def test_the_list_has_every_function_layer_and_metric():
     """A new public name without an entry is noticed here."""
-    layers = {type(call) for call in ()} | {name for name in nn.norm_names() if name != "none"}
+    layers = {name for name in nn.norm_names() if name != "none"}
     for name in layers:
         assert f"{name}, training" in EVERYTHING
     others = {"Options", "Statistics", "covariance", "eigenvalues", "with_eigenvalues"}
     others |= {"residual_step", "riemannian_batch_norm", "bimap"}
+    assert "bimap function" in EVERYTHING
     assert set(functional.__all__) - others <= set(EVERYTHING)
     # Those of the tests, which the suites of laws register, are not the library's.
     metrics = {name for name in geometry.names() if not name.startswith("test_")}
@@ -143,11 +145,22 @@ def test_estimators_refuse_bad_input_in_fit_and_afterwards(name):
         use(np.concatenate([x, x], 1)[..., :3] if name == "eegspdnet" else spd_matrices(N + 1, 2).numpy())
 
 
-@pytest.mark.parametrize("make", [lambda: Covariance(), lambda: EEGSPDNet(3, 2, 64)], ids=["covariance", "eegspdnet"])
-def test_signals(make):
+SIGNALS = {
+    "covariance": lambda: Covariance(),
+    "front end": lambda: EEGFrontEnd(3),
+    "eegspdnet": lambda: EEGSPDNet(3, 2, 64),
+    "tcnet-fusion": lambda: TCNetFusion(3, 2, 64),
+    "mbeeg-se": lambda: MBEEGSE(3, 2, 64),
+}
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_signals(name):
     torch.manual_seed(0)
-    layer, x = make(), torch.randn(4, 3, 64)
+    layer, x = SIGNALS[name](), torch.randn(4, 3, 64)
     assert layer(x).shape[0] == 4
+    assert layer(x[:0]).shape[0] == 0
+    assert all(torch.isfinite(value).all() for value in layer.state_dict().values()), "nothing has left a trace"
     bad = {
         "nan": torch.where(torch.arange(64) == 3, float("nan"), x),
         "inf": torch.where(torch.arange(64) == 3, float("inf"), x),
@@ -155,9 +168,23 @@ def test_signals(make):
         "integers": x.long(),
         "complex": x.to(torch.complex64),
         "numpy": x.numpy(),
+        "nested list": x.tolist(),
         "none": None,
     }
+    if name != "covariance":
+        bad |= {"channels": x[:, :2], "another dtype": x.double(), "another device": x.to("meta")}
     for kind, value in bad.items():
         with pytest.raises((ValueError, TypeError)) as caught:
             layer(value)
         assert "`" in str(caught.value), f"{kind}: {caught.value}"
+    layer.eval()
+    unusual = {
+        "every other": x.repeat_interleave(2, -1)[..., ::2],
+        "expanded": x[:1].expand_as(x),
+        "flipped": x.flip(-1),
+    }
+    unusual["times first in memory"] = x.mT.contiguous().mT
+    for kind, value in unusual.items():
+        torch.testing.assert_close(
+            layer(value), layer(value.clone().contiguous()), msg=lambda m, kind=kind: f"{kind}: {m}"
+        )

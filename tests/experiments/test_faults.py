@@ -88,6 +88,7 @@ KILLS = 25
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2400)
 def test_killed_at_many_moments_and_continued_ends_in_the_same_bits(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -227,6 +227,14 @@ def test_a_recipe_is_data_and_runs_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.rglob("mark"))
 
 
+@pytest.mark.parametrize("name", ["download", "alex_mi", "_init_dataset"])
+def test_only_data_sets_of_moabb_are_called(name: str) -> None:
+    """What else its module holds, functions among it, is no data set."""
+    pytest.importorskip("moabb")
+    with pytest.raises(datasets.DatasetError, match="MOABB has no data set"):
+        datasets.load(f"moabb:{name}")
+
+
 def test_the_experiments_evaluate_no_text() -> None:
     """No eval, exec or import of a computed name, and no shell, in all that reads configurations."""
     source = Path(experiments.__file__).parent

@@ -83,8 +83,9 @@ def bures_wasserstein(
     for x in hats:
         moved = in_eigenbasis(centre, metric.log(centre, x), lambda a, b: mp.sqrt(2 / (a + b)))
         centred = metric.exp(identity, moved)
-        scaled = factor * metric.log(identity, centred)
-        biased = metric.exp(bias, in_eigenbasis(bias, scaled, lambda a, b: mp.sqrt((a + b) / 2)))
+        scaled = metric.exp(identity, factor * metric.log(identity, centred))
+        towards = in_eigenbasis(bias, metric.log(identity, scaled), lambda a, b: mp.sqrt((a + b) / 2))
+        biased = metric.exp(bias, towards)
         out.append(exact.power(exact.sym(outward * biased * outward), 1 / theta))
     return out
 

@@ -14,10 +14,16 @@ from spdnorm.optim import SPDManifold
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("manifold", [False, True], ids=["parametrised", "riemannian"])
-def test_20_000_steps(manifold, record_property):
+@pytest.mark.parametrize(
+    ("manifold", "backend"),
+    [(False, None), (True, None), (False, "host")],
+    ids=["parametrised", "riemannian", "parametrised, solver on the host"],
+)
+def test_20_000_steps(manifold, backend, record_property):
     net, optimizer = make(manifold=manifold)
-    for name, value in check(net, train(net, optimizer, STEPS)).items():
+    with eigh_backend(backend):
+        peaks = train(net, optimizer, STEPS)
+    for name, value in check(net, peaks).items():
         record_property(name, value)
 
 

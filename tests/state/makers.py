@@ -1,6 +1,7 @@
 """Every layer and network that has state: how to make it, and what to feed it. Also writes the stored checkpoints.
 
-``python -m tests.state.makers VERSION`` writes tests/state/fixtures/VERSION; stored folders are never written again.
+``python -m tests.state.makers VERSION`` writes what tests/state/fixtures/VERSION does not have; stored files are never
+written again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from spdnorm import nn as spd
-from spdnorm.models import EEGSPDNet, RResNet, SPDNet
+from spdnorm.models import MBEEGSE, EEGFrontEnd, EEGSPDNet, RResNet, SPDNet, TCNetFusion
+from spdnorm.models.euclidean.mbeeg_se import Branch
 from spdnorm.testing import spd_matrices
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -39,12 +41,20 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "spdnet": lambda: SPDNet((N, 2), 2, norm="gbw", **F64),
     "spdnet-manifold": lambda: SPDNet((N, 2), 2, norm="gbw", parametrized=False, **F64),
     "rresnet": lambda: RResNet((N, 2), 2, norm="lie", **F64),
+    "residual-manifold": lambda: spd.RiemannianResidual(N, parametrized=False, **F64),
+    "rresnet-manifold": lambda: RResNet((N, 2), 2, norm="gbw", parametrized=False, **F64),
+    "eeg-front-end": lambda: EEGFrontEnd(3, spatial_filters=2, out_features=4, kernel_size=5, **F64),
+    "tcnet-fusion": lambda: TCNetFusion(3, 2, 64, filters=4, tcn_filters=3).double(),
+    "mbeeg-se": lambda: MBEEGSE(3, 2, 64, branches=(Branch(2, 16, 0.0, 2), Branch(4, 32, 0.1, 2))).double(),
     "eegspdnet": lambda: EEGSPDNet(3, 2, 64, dims=(4, 3), spatial_filters=2, kernel_size=5, norm="gbw", **F64),
 }
 
+#: These take signals.
+ON_SIGNALS = ("eegspdnet", "eeg-front-end", "tcnet-fusion", "mbeeg-se")
+
 
 def inputs(name: str) -> tuple[Tensor, ...]:
-    if name == "eegspdnet":
+    if name in ON_SIGNALS:
         return (torch.randn(4, 3, 64, generator=torch.Generator().manual_seed(1), dtype=torch.float64),)
     x = spd_matrices(N, 6, *((2,) if "channels" in name else ()), condition=5.0, seed=3)
     return (x, torch.tensor([0, 1, 0, 1, 1, 0])) if name == "domain" else (x,)
@@ -66,8 +76,10 @@ def trained(name: str) -> nn.Module:
 
 def write(version: str) -> None:
     folder = FIXTURES / version
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in MODULES:
+        if (folder / f"{name}.pt").exists():
+            continue
         module = trained(name)
         with torch.no_grad():
             torch.save({"state": module.state_dict(), "output": module(*inputs(name))}, folder / f"{name}.pt")

@@ -165,6 +165,23 @@ def check_signals(x: Tensor, name: str) -> None:
         raise ValueError(f"`{name}` contains NaN or infinite values: find where they arise (torch.isfinite)")
 
 
+def check_signals_like(x: Tensor, name: str, channels: int, weight: Tensor) -> None:
+    """Raise unless ``x`` holds finite signals (N, channels, times) as a network of this weight takes them.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import check_signals_like
+    >>> check_signals_like(torch.randn(4, 8, 125), "x", 8, torch.ones(2))
+    """
+    check_signals(x, name)
+    if x.dim() != 3 or x.shape[1] != channels:
+        raise ValueError(f"`{name}` must have shape (N, {channels}, T), got {tuple(x.shape)}")
+    if x.dtype != weight.dtype:
+        raise TypeError(f"`{name}` is {x.dtype} and the network {weight.dtype}: call .to({weight.dtype}) on `{name}`")
+    if x.device != weight.device:
+        raise ValueError(f"`{name}` is on {x.device} and the network on {weight.device}: move one to the other")
+
+
 def check_range(out: Tensor, remedy: str) -> None:
     """Raise where a result has left the range of its dtype; ``remedy`` names the arguments and says what to do.
 

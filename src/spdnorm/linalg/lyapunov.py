@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spdnorm.linalg.autograd import call
-from spdnorm.linalg.checks import check_congruent, check_square
+from spdnorm.linalg.checks import check_alike, check_congruent, check_square
 from spdnorm.linalg.cholesky import cholesky
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum, spectrum
@@ -78,6 +78,7 @@ def lyapunov(x: Tensor, s: Tensor, *, decomposition: Spectrum | None = None) -> 
             [1., 1.]])
     """
     check_square(x, "x")
+    check_alike(x=x, s=s)
     d = spectrum(x) if decomposition is None else decomposition
     check_congruent(d.values, "x")
     return call(_Lyapunov, d.matrix, d.values, d.vectors, s)
@@ -99,6 +100,7 @@ def generalized_lyapunov(x: Tensor, m: Tensor, s: Tensor) -> Tensor:
     True
     """
     check_square(x, "x")
+    check_alike(x=x, m=m, s=s)
     c = cholesky(m, name="m")
     x_hat = solve_congruence(c, x)
     q = lyapunov(x_hat, solve_congruence(c, s))

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spdnorm.linalg.autograd import call
+from spdnorm.linalg.checks import check_square
 from spdnorm.linalg.lyapunov import lyapunov
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum
@@ -73,6 +74,7 @@ def polar(w: Tensor) -> Tensor:
     >>> torch.allclose(q, torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
     True
     """
+    check_square(w, "w")
     left, sigma, right = call(_SVD, w)
     return call(_Polar, w, left, sigma, right)
 

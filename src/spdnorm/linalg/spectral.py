@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spdnorm.linalg.autograd import call
-from spdnorm.linalg.checks import check_spectrum, check_symmetric
+from spdnorm.linalg.checks import check_spectrum, check_square, check_symmetric
 from spdnorm.linalg.divided_differences import divided_differences
 from spdnorm.linalg.eigh import eigh
 from spdnorm.linalg.functions import ABS, EXP, INV_SQRT, INVERSE, LOG, SQRT, Clamp, Power, SpectralFunction
@@ -313,5 +313,6 @@ def sqrt_and_inverse(x: Tensor) -> tuple[Tensor, Tensor]:
     >>> root[0, 0].item(), inverse_root[0, 0].item()
     (2.0, 0.5)
     """
+    check_square(x, "x")
     decomposed = spectrum(x)
     return decomposed.apply(SQRT), decomposed.apply(INV_SQRT)

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spdnorm.linalg import check_signals
+from spdnorm.linalg import check_signals_like, check_tensor
+from spdnorm.nn.versioned import VersionedState
 from spdnorm.stats import update_average
 
 
-class EEGFrontEnd(nn.Module):
+class EEGFrontEnd(VersionedState):
     """A spatial and a temporal convolution, each with batch normalisation (Pan et al. 2022, Sec. 3.1).
 
     The paper gives the kernels (8 x 1, then 1 x 36) and the resulting 15 x 126 map; the number of maps between the
@@ -64,15 +65,12 @@ class EEGFrontEnd(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Signals -> feature maps."""
-        check_signals(x, "x")
-        if x.dim() == 3:
-            x = x.unsqueeze(1)
-        if x.dim() != 4 or x.shape[1] != 1 or x.shape[2] != self.n_chans:
-            raise ValueError(
-                f"`x` must have shape (N, {self.n_chans}, T) or (N, 1, {self.n_chans}, T), got {tuple(x.shape)}"
-            )
-        # A replaced norm (synchronised, for one) has statistics of its own: then layer by layer.
-        if self.fold and type(self.spatial_norm) is nn.BatchNorm2d:
+        check_tensor(x, "x")
+        x = x.squeeze(1) if x.dim() == 4 and x.shape[1] == 1 else x
+        check_signals_like(x, "x", self.n_chans, self.spatial.weight)
+        x = x.unsqueeze(1)
+        # A replaced norm (synchronised, for one) has statistics of its own, an empty batch none: then layer by layer.
+        if self.fold and type(self.spatial_norm) is nn.BatchNorm2d and x.shape[0] > 0:
             maps = self._folded(x.squeeze(1))
         else:
             maps = self.temporal(self.spatial_norm(self.spatial(x)))

@@ -107,6 +107,11 @@ class RiemannianResidual(VersionedState):
             raise ValueError(f"`x` must have shape (..., {n}, {n}), got {tuple(x.shape)}")
         if self.learned:
             check_alike(x=x, frame=self.frame)
+        weight = next(self.spectrum_map.parameters(), x)
+        if (weight.dtype, weight.device) != (x.dtype, x.device):
+            raise TypeError(
+                f"`x` is {x.dtype} on {x.device} and the layer {weight.dtype} on {weight.device}: call .to(...) on one"
+            )
         s = spectrum(x)
         if self.threshold is not None:
             s = s.map(Clamp(self.threshold))

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from spdnorm.linalg import check_signals_like
+
 
 def bounded(weight: Tensor, limit: float) -> Tensor:
     """Rescale each output's weights (outputs, ...) to a norm of at most ``limit``."""
@@ -44,7 +46,7 @@ class EEGNetFeatures(nn.Sequential):
 
     Parameters
     ----------
-    n_chans : int
+    n_chans, n_times : int
     filters : int
         F1; depth times as many leave it.
     kernel_size, separable_kernel_size : int
@@ -57,12 +59,13 @@ class EEGNetFeatures(nn.Sequential):
 
     Shape
     -----
-    (N, n_chans, T) -> (N, depth * filters, T // pool // pool)
+    (N, n_chans, n_times) -> (N, depth * filters, n_times // pool // pool)
     """
 
     def __init__(
         self,
         n_chans: int,
+        n_times: int,
         *,
         filters: int,
         kernel_size: int,
@@ -89,6 +92,14 @@ class EEGNetFeatures(nn.Sequential):
             nn.Dropout(dropout),
             nn.Flatten(2),
         )
+        self.n_chans, self.n_times = n_chans, n_times
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Signals -> features over time."""
+        check_signals_like(x, "x", self.n_chans, next(self.parameters()))
+        if x.shape[2] != self.n_times:
+            raise ValueError(f"`x` must have {self.n_times} times as the network was made for, got {x.shape[2]}")
+        return super().forward(x)
 
 
 class CausalBlock(nn.Module):

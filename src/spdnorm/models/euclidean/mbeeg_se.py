@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from spdnorm.models.euclidean.blocks import BoundedLinear, EEGNetFeatures, check_length
 from spdnorm.models.euclidean.scaling import scaled
+from spdnorm.nn.versioned import VersionedState
 
 
 class Branch(NamedTuple):
@@ -42,7 +43,7 @@ class SqueezeExcitation(nn.Module):
         return x * self.excite(x.mean(-1)).unsqueeze(-1)
 
 
-class MBEEGSE(nn.Module):
+class MBEEGSE(VersionedState):
     """Multi-branch EEGNet with squeeze-and-excitation blocks.
 
     Altuwaijri et al., "A Multi-Branch Convolutional Neural Network with Squeeze-and-Excitation Attention Blocks for
@@ -86,6 +87,7 @@ class MBEEGSE(nn.Module):
             nn.Sequential(
                 EEGNetFeatures(
                     n_chans,
+                    n_times,
                     filters=branch.filters,
                     kernel_size=scaled(branch.kernel_size, sfreq, 250),
                     separable_kernel_size=scaled(16, sfreq, 250),

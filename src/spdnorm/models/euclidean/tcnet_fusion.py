@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from spdnorm.models.euclidean.blocks import BoundedLinear, CausalBlock, EEGNetFeatures, check_length
 from spdnorm.models.euclidean.scaling import scaled
+from spdnorm.nn.versioned import VersionedState
 
 
-class TCNetFusion(nn.Module):
+class TCNetFusion(VersionedState):
     """EEGNet's features beside their temporal convolutions, fused twice before a linear layer.
 
     Musallam et al., "Electroencephalography-based motor imagery classification using temporal convolutional network
@@ -56,6 +57,7 @@ class TCNetFusion(nn.Module):
         pool, width = scaled(8, sfreq, 250), depth * filters
         self.features = EEGNetFeatures(
             n_chans,
+            n_times,
             filters=filters,
             kernel_size=scaled(32, sfreq, 250),
             separable_kernel_size=scaled(16, sfreq, 250),
