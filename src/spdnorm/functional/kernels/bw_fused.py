@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from spdnorm.functional.kernels import bw_barycentre, bw_normalise, bw_steps
 from spdnorm.functional.kernels.bw_normalise import Arguments
@@ -32,25 +33,29 @@ class _Normalise(Function):
         variance: Tensor | None,
     ) -> tuple[Tensor, ...]:
         ctx.arguments = arguments
-        ctx.save_for_backward(x, k, outward, bias, scale, mean, variance)
-        ctx.barycentre = None
+        inputs = x, k, outward, bias, scale, mean, variance
+        barycentre = None
         if mean is None:
-            mean, ctx.barycentre = bw_barycentre.forward(x, k)
-        out, ctx.normalised = bw_normalise.forward(x, k, outward, bias, scale, mean, variance, arguments)
-        found = mean, ctx.normalised.variance, ctx.normalised.at.values, ctx.normalised.at.basis
+            mean, barycentre = bw_barycentre.forward(x, k)
+        out, normalised = bw_normalise.forward(x, k, outward, bias, scale, mean, variance, arguments)
+        # All of it through autograd, which lets go of it after the backward pass and shows it to checkpoints.
+        saved, ctx.structure = tree_flatten((inputs, barycentre, normalised))
+        ctx.save_for_backward(*saved)
+        found = mean, normalised.variance, normalised.at.values, normalised.at.basis
         ctx.mark_non_differentiable(*found)
         return out, *found
 
     @staticmethod
     @full_precision
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        arguments, inputs = ctx.arguments, ctx.saved_tensors
+        arguments = ctx.arguments
+        inputs, barycentre, normalised = tree_unflatten(ctx.saved_tensors, ctx.structure)
         x, k, _, _, scale, mean, variance = inputs
         if torch.is_grad_enabled():
             return None, *_again(arguments, inputs, grad)
-        through_mean = arguments.stats_grad and ctx.barycentre is not None
+        through_mean = arguments.stats_grad and barycentre is not None
         found = bw_normalise.backward(
-            ctx.normalised,
+            normalised,
             grad,
             x,
             k,
@@ -63,7 +68,7 @@ class _Normalise(Function):
         )
         of_x, of_k = None, found.of_k
         if through_mean and found.of_mean is not None:
-            step = bw_barycentre.backward(ctx.barycentre, x, k, found.of_mean)
+            step = bw_barycentre.backward(barycentre, x, k, found.of_mean)
             of_x = torch.empty_like(x).copy_(step.of_all)
             of_x = multiply_add(of_x, step.p.mT, step.of_samples)
             of_x = multiply_add(of_x, found.p.mT, found.of_samples)
