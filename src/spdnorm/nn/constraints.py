@@ -38,6 +38,7 @@ class SPDExponential(nn.Module):
     lie further below the largest than rounding lets exp(S) show are raised to where it does.
     """
 
+    @full_precision
     def forward(self, s: Tensor) -> Tensor:
         """(..., n, n) -> SPD (..., n, n)."""
         check_symmetric(symmetrize(s), "x")
