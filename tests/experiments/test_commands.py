@@ -69,7 +69,8 @@ def test_reproduce_then_report(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert page.is_file()
     status, out, _ = spdnorm(capsys, "report", "demo", "--results", tmp_path, "--out", tmp_path / "mine")
     assert status == 0
-    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"report.html", "report.md", f"{table.name}.tex"}
+    files = {path.name for path in (tmp_path / "mine").iterdir()}
+    assert files == {"report.html", "report.md", f"{table.name}.tex", f"{table.name}.csv"}
 
 
 def test_data_that_are_not_at_hand_are_reported_and_not_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from spdnorm.linalg import symmetrize
+from spdnorm.linalg import eigh, symmetrize
 
 #: What the matrices of a case look like; see :func:`matrices`.
 KINDS = ("generic", "ties", "near_ties", "identity", "diagonal", "boundary", "blocks", "one_far")
@@ -129,7 +129,7 @@ def matrices(case: Case, *, stream: int = 0, samples: int | None = None) -> Tens
 def signals(case: Case, *, samples: int | None = None) -> Tensor:
     """Signals (batch, n, T), T = 2 n + 8: roots of the case's matrices, in a random order of times, and zeros."""
     x = matrices(case, samples=samples).double()
-    values, vectors = torch.linalg.eigh(x)
+    values, vectors = eigh(x)
     root = vectors * values.clamp_min(0.0).sqrt().unsqueeze(-2)
     generator = torch.Generator().manual_seed(case.seed)
     order = torch.randperm(2 * case.n + 8, generator=generator)
