@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import re
 import shutil
 import subprocess
@@ -102,6 +103,16 @@ def test_report_files(demo: Table, tmp_path: Path) -> None:
         assert (escape(number) if path.suffix == ".tex" else number) in text, path
         assert "smallest validation loss" in text
         assert "Seeds 0, 1; 3 epochs; 4 of 4 runs done" in text
+
+
+def test_published_page(demo: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
+    make_results = importlib.import_module("make_results")
+    text = make_results.page(demo, "gbwbn")
+    assert text.startswith(f"# {demo.recipe.title}\n")
+    assert "## Paired differences\n\n| SPDNet-GBWBN" in text
+    assert f"[{demo.name}.csv]({demo.name}.csv)" in text
+    assert "Paired" not in make_results.page(demo, None)
 
 
 class Links(HTMLParser):

@@ -15,7 +15,19 @@ from .layout import Grid, Text, layout
 from .markdown import to_markdown
 from .runs_csv import to_csv
 
-__all__ = ["Grid", "Text", "against", "facts", "layout", "to_csv", "to_html", "to_latex", "to_markdown", "write_report"]
+__all__ = [
+    "EXPLANATION",
+    "Grid",
+    "Text",
+    "against",
+    "facts",
+    "layout",
+    "to_csv",
+    "to_html",
+    "to_latex",
+    "to_markdown",
+    "write_report",
+]
 
 
 def write_report(
