@@ -68,7 +68,11 @@ def _measured(source: Path) -> str:
     placed = {"index", "getting_started", "faq", "changelog", "datasets"}
     pages = [p.stem for p in sorted(source.glob("*.md")) if p.stem not in placed]
     pages += [
-        f"{p.parent.name}/{p.stem}" for folder in ("figures", "results") for p in sorted(source.glob(f"{folder}/*.md"))
+        f"{p.parent.name}/{p.stem}"
+        for folder in ("figures", "results")
+        for p in sorted(source.glob(f"{folder}/*.md"))
+        # Tables of results hang on their own page.
+        if folder != "results" or p.stem == "README"
     ]
     entries = ["numerics", "reproducibility", *(f"../{page}" for page in pages)]
     toctree = "\n".join(entries)
