@@ -24,7 +24,7 @@ from spdnorm.linalg.cholesky import (
     to_log_cholesky,
 )
 from spdnorm.linalg.divided_differences import divided_differences
-from spdnorm.linalg.eigh import backends, eigh, eigh_backend, register_backend
+from spdnorm.linalg.eigh import backend_for, backends, eigh, eigh_backend, register_backend
 from spdnorm.linalg.functions import (
     ABS,
     EXP,
@@ -87,6 +87,7 @@ __all__ = [
     "SpectralFunction",
     "Spectrum",
     "absm",
+    "backend_for",
     "backends",
     "call",
     "check_alike",

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-from spdnorm.linalg import cusolver
+from spdnorm.linalg import cusolver, native
 from spdnorm.linalg.threads import split_eigh, worth_splitting
 
 Backend = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -39,8 +39,14 @@ def _torch_backend(x: Tensor) -> tuple[Tensor, Tensor]:
         ) from error
 
 
+def _native_backend(x: Tensor) -> tuple[Tensor, Tensor]:
+    # What does not converge is LAPACK's to judge, in its own words.
+    return native.eigh(x) or _torch_backend(x)
+
+
 def _host_backend(x: Tensor) -> tuple[Tensor, Tensor]:
-    values, vectors = _torch_backend(x.cpu())
+    on_host = x.cpu()
+    values, vectors = _backends[_automatic(on_host)](on_host)
     return values.to(x.device), vectors.to(x.device)
 
 
@@ -55,6 +61,7 @@ def _cupy_backend(x: Tensor) -> tuple[Tensor, Tensor]:
 
 _backends: dict[str, Backend] = {
     "torch": _torch_backend,
+    "native": _native_backend,
     "host": _host_backend,
     "cusolver": cusolver.eigh,
     "cupy": _cupy_backend,
@@ -124,14 +131,26 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
         values, vectors = torch.linalg.eigh(x)
         return values, vectors
-    name = _forced.get()
-    return _backends[name or _automatic(x)](x)
+    return _backends[backend_for(x)](x)
+
+
+def backend_for(x: Tensor) -> str:
+    """Which eigensolver ``x`` (..., n, n) goes to here: the forced one, or the fastest that is there.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import backend_for, eigh_backend
+    >>> with eigh_backend("host"):
+    ...     backend_for(torch.eye(3))
+    'host'
+    """
+    return _forced.get() or _automatic(x)
 
 
 def _automatic(x: Tensor) -> str:
     """The fastest that is there (benchmarks/README.md)."""
     if not x.is_cuda:
-        return "torch"
+        return "native" if native.worthwhile(x) else "torch"
     if cusolver.available(x):
         # At small n as fast as torch, which asks the device for its verdict after each call and waits for it.
         return "cusolver"

@@ -13,10 +13,22 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from spdnorm.functional.kernels import bw_barycentre, bw_normalise, bw_steps
+from spdnorm.functional.kernels import bw_barycentre, bw_normalise, bw_steps, native
 from spdnorm.functional.kernels.bw_normalise import Arguments
-from spdnorm.functional.kernels.bw_products import multiply_add
-from spdnorm.linalg import full_precision
+from spdnorm.functional.kernels.bw_passes import Passes
+from spdnorm.functional.kernels.bw_torch_passes import TorchPasses
+from spdnorm.functional.kernels.native import NativePasses
+from spdnorm.linalg import backend_for, full_precision
+
+
+_TORCH, _NATIVE = TorchPasses(), NativePasses()
+
+
+def passes_for(x: Tensor) -> Passes:
+    """The fastest way over samples like ``x``: compiled where the eigensolver is, which :func:`eigh_backend` can force."""
+    if x.dim() == 3 and backend_for(x) == "native" and native.unavailable() is None:
+        return _NATIVE
+    return _TORCH
 
 
 class _Normalise(Function):
@@ -32,12 +44,12 @@ class _Normalise(Function):
         mean: Tensor | None,
         variance: Tensor | None,
     ) -> tuple[Tensor, ...]:
-        ctx.arguments = arguments
+        ctx.arguments, ctx.passes = arguments, passes_for(x)
         inputs = x, k, outward, bias, scale, mean, variance
         barycentre = None
         if mean is None:
-            mean, barycentre = bw_barycentre.forward(x, k)
-        out, normalised = bw_normalise.forward(x, k, outward, bias, scale, mean, variance, arguments)
+            mean, barycentre = bw_barycentre.forward(ctx.passes, x, k)
+        out, normalised = bw_normalise.forward(ctx.passes, x, k, outward, bias, scale, mean, variance, arguments)
         # All of it through autograd, which lets go of it after the backward pass and shows it to checkpoints.
         saved, ctx.structure = tree_flatten((inputs, barycentre, normalised))
         ctx.save_for_backward(*saved)
@@ -55,6 +67,7 @@ class _Normalise(Function):
             return None, *_again(arguments, inputs, grad)
         through_mean = arguments.stats_grad and barycentre is not None
         found = bw_normalise.backward(
+            ctx.passes,
             normalised,
             grad,
             x,
@@ -66,16 +79,12 @@ class _Normalise(Function):
             needs_anchor=ctx.needs_input_grad[4],
             needs_outward=ctx.needs_input_grad[3],
         )
-        of_x, of_k = None, found.of_k
+        of_x, of_k = found.of_x, found.of_k
         if through_mean and found.of_mean is not None:
-            step = bw_barycentre.backward(barycentre, x, k, found.of_mean)
-            of_x = torch.empty_like(x).copy_(step.of_all)
-            of_x = multiply_add(of_x, step.p.mT, step.of_samples)
-            of_x = multiply_add(of_x, found.p.mT, found.of_samples)
+            step = bw_barycentre.backward(ctx.passes, barycentre, x, k, found.of_mean, of_x)
+            of_x = step.of_x
             if of_k is not None and step.of_k is not None:
                 of_k = of_k + step.of_k
-        elif ctx.needs_input_grad[1]:
-            of_x = found.p.mT @ found.of_samples
         of_mean = found.of_mean if mean is not None else None
         of_variance = found.of_variance if variance is not None else None
         return None, of_x, of_k, found.of_outward, found.of_anchor, found.of_scale, of_mean, of_variance

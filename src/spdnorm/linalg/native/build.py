@@ -1,0 +1,115 @@
+"""Compile the C++ beside this module on first use, and keep what came of it.
+
+Any C++17 compiler of the GCC or Clang kind does. The result lies in the user's cache under a name that tells the
+sources, the flags and the processor, so that a change of any of them compiles anew and a shared home directory serves
+different machines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import torch
+
+_log = logging.getLogger("spdnorm")
+
+FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-shared",
+    "-fPIC",
+    "-pthread",
+    "-w",
+)
+HERE = Path(__file__).parent
+#: Set to 0 to do without compiled code.
+SWITCH = "SPDNORM_NATIVE"
+
+
+class BuildError(RuntimeError):
+    """Why there is no compiled code."""
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "spdnorm" / "native"
+
+
+def _processor() -> str:
+    """What -march=native looks at."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    told = sorted({line for line in lines if line.split(":")[0].strip() in ("flags", "Features", "model name")})
+    return "\n".join([platform.machine(), platform.processor(), torch.backends.cpu.get_cpu_capability(), *told])
+
+
+def _compiler() -> str:
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and (found := shutil.which(name)):
+            return found
+    raise BuildError("no C++ compiler was found: install g++ or clang++, or name one in CXX")
+
+
+def _name(source: Path, compiler: str) -> str:
+    state = hashlib.sha256()
+    for part in (compiler, " ".join(FLAGS), _processor()):
+        state.update(part.encode())
+    for path in sorted({*HERE.glob("*.hpp"), *source.parent.glob("*.hpp"), source}):
+        state.update(path.name.encode())
+        state.update(path.read_bytes())
+    return f"{source.stem}-{state.hexdigest()[:20]}.so"
+
+
+def _compile(source: Path, compiler: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        made = Path(folder) / target.name
+        command = [compiler, *FLAGS, f"-I{HERE}", str(source), "-o", str(made)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BuildError(f"{compiler} could not compile {source.name}:\n{done.stderr.strip()[-2000:]}")
+        # At once, so that processes that start together find a whole file or none.
+        made.replace(target)
+
+
+def _open(source: Path) -> ctypes.CDLL:
+    if os.environ.get(SWITCH) == "0":
+        raise BuildError(f"{SWITCH}=0 switches it off")
+    if platform.system() == "Windows":
+        raise BuildError("there is none for Windows yet")
+    compiler = _compiler()
+    target = _cache() / _name(source, compiler)
+    if not target.exists():
+        _compile(source, compiler, target)
+    return ctypes.CDLL(str(target))
+
+
+@cache
+def library(source: Path) -> ctypes.CDLL | BuildError:
+    """The compiled ``source``, or why it is not to be had; tried once a process.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg.native.build import HERE, library
+    >>> found = library(HERE / "eigh.cpp")
+    """
+    try:
+        return _open(source)
+    except (BuildError, OSError) as error:
+        _log.info("no compiled code, torch does its work: %s", error)
+        return error if isinstance(error, BuildError) else BuildError(str(error))

@@ -1,0 +1,69 @@
+// Groups of matrices over threads, and scratch memory that outlives a call.
+#pragma once
+
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+// Blocks are handed back instead of freed: fresh memory costs a page fault every 4 kB.
+class Scratch {
+  public:
+    explicit Scratch(size_t bytes) {
+        {
+            std::lock_guard<std::mutex> guard(lock());
+            auto& idle = pool();
+            for (size_t i = 0; i < idle.size(); ++i)
+                if (idle[i].bytes >= bytes) {
+                    held_ = idle[i];
+                    idle.erase(idle.begin() + long(i));
+                    break;
+                }
+        }
+        if (held_.at == nullptr) {
+            held_.bytes = (bytes + 4095) / 4096 * 4096;
+            held_.at = std::aligned_alloc(4096, held_.bytes);
+        }
+    }
+    ~Scratch() {
+        std::lock_guard<std::mutex> guard(lock());
+        auto& idle = pool();
+        idle.push_back(held_);
+        if (idle.size() > 16) {
+            std::free(idle.front().at);
+            idle.erase(idle.begin());
+        }
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    template <class V> V* as() const { return static_cast<V*>(held_.at); }
+
+  private:
+    struct Block {
+        void* at = nullptr;
+        size_t bytes = 0;
+    };
+    static std::mutex& lock() {
+        static std::mutex* one = new std::mutex;
+        return *one;
+    }
+    static std::vector<Block>& pool() {
+        static auto* one = new std::vector<Block>;
+        return *one;
+    }
+    Block held_;
+};
+
+// work(thread, begin, end) for a share of `groups` on each of `threads`.
+template <class Work> void parallel(int64_t groups, int threads, const Work& work) {
+    if (threads > groups) threads = int(groups);
+    if (threads <= 1) {
+        work(0, int64_t(0), groups);
+        return;
+    }
+    std::vector<std::thread> others;
+    for (int t = 1; t < threads; ++t)
+        others.emplace_back([&, t] { work(t, groups * t / threads, groups * (t + 1) / threads); });
+    work(0, int64_t(0), groups / threads);
+    for (auto& other : others) other.join();
+}
