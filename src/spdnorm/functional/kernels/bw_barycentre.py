@@ -10,12 +10,20 @@ than the memory to keep them are computed again in the backward pass.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
-from spdnorm.functional.kernels.bw_passes import Passes
-from spdnorm.functional.kernels.bw_products import Roots, root_loewner, roots_of
+from spdnorm.functional.kernels.bw_products import (
+    Roots,
+    SampleRoot,
+    pair,
+    right,
+    root_loewner,
+    roots_of,
+    sample_root,
+    sample_root_adjoint,
+)
 from spdnorm.linalg import symmetrize
 
 
@@ -25,37 +33,42 @@ class Saved(NamedTuple):
     arithmetic: Tensor
     at: Roots
     p: Tensor
-    samples: Any
+    samples: SampleRoot
     mean_root: Tensor
     half: Tensor
 
 
 class Gradients(NamedTuple):
-    """Gradients of the samples and of K."""
+    """P, the gradient T with P^T T that of the samples, the same gradient for each of them, and that of K."""
 
-    of_x: Tensor
+    p: Tensor
+    of_samples: Tensor
+    of_all: Tensor
     of_k: Tensor | None
 
 
-def forward(passes: Passes, x: Tensor, k: Tensor | None) -> tuple[Tensor, Saved]:
+def forward(x: Tensor, k: Tensor | None) -> tuple[Tensor, Saved]:
     """The barycentre B (..., n, n) of K X K after one step from their arithmetic mean."""
+    count, lead = x.shape[0], x.dim() - 3
     arithmetic = x.mean(0)
     at = roots_of(arithmetic if k is None else k @ arithmetic @ k.mT)
     p = at.root.unsqueeze(-1) * at.basis.mT
     p = p if k is None else p @ k
-    total, samples = passes.root_sum(x, p)
-    mean_root = total / x.shape[0]
+    samples, scaled = sample_root(right(p @ x, p.mT))
+    mean_root = pair(scaled, scaled, lead) / count
     half = mean_root @ (at.inverse.unsqueeze(-1) * at.basis.mT)
     return half.mT @ half, Saved(arithmetic, at, p, samples, mean_root, half)
 
 
-def backward(passes: Passes, saved: Saved, x: Tensor, k: Tensor | None, grad: Tensor, of_x: Tensor) -> Gradients:
-    """Gradients from a symmetric one in B, that of the samples on top of ``of_x``, in place."""
+def backward(saved: Saved, x: Tensor, k: Tensor | None, grad: Tensor) -> Gradients:
+    """Gradients from a symmetric one in B."""
     arithmetic, at, p, samples, mean_root, half = saved
+    count, lead = x.shape[0], x.dim() - 3
     of_half = 2 * half @ grad
-    of_mean_root = symmetrize(of_half @ (at.basis * at.inverse.unsqueeze(-2))) / x.shape[0]
-    of_x, of_p = passes.root_sum_adjoint(samples, x, p, of_mean_root, of_x)
-    of_root = of_p @ at.basis if k is None else of_p @ k.mT @ at.basis
+    of_mean_root = symmetrize(of_half @ (at.basis * at.inverse.unsqueeze(-2))) / count
+    of_y = sample_root_adjoint(samples, right(samples.basis, of_mean_root) @ samples.basis.mT)
+    through_p = 2 * pair(of_y, p @ x, lead)
+    of_root = through_p @ at.basis if k is None else through_p @ k.mT @ at.basis
     of_inverse = mean_root @ of_half @ at.basis
     loewner, inverse_loewner = root_loewner(at)
     inside = loewner * symmetrize(of_root) + inverse_loewner * symmetrize(of_inverse)
@@ -63,6 +76,5 @@ def backward(passes: Passes, saved: Saved, x: Tensor, k: Tensor | None, grad: Te
     of_all, of_k = of_at, None
     if k is not None:
         of_all = k.mT @ of_at @ k
-        of_k = 2 * of_at @ k @ arithmetic + (at.basis * at.root.unsqueeze(-2)) @ of_p
-    # Through the arithmetic mean every sample is owed the same.
-    return Gradients(of_x.add_(of_all / x.shape[0]), of_k)
+        of_k = 2 * of_at @ k @ arithmetic + (at.basis * at.root.unsqueeze(-2)) @ through_p
+    return Gradients(p, right(of_y, p), of_all / count, of_k)

@@ -6,6 +6,7 @@ in functorch transforms, for averages over several processes and for second deri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,22 +14,9 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from spdnorm.functional.kernels import bw_barycentre, bw_normalise, bw_steps, native
+from spdnorm.functional.kernels import bw_steps, bw_torch, native
 from spdnorm.functional.kernels.bw_normalise import Arguments
-from spdnorm.functional.kernels.bw_passes import Passes
-from spdnorm.functional.kernels.bw_torch_passes import TorchPasses
-from spdnorm.functional.kernels.native import NativePasses
-from spdnorm.linalg import backend_for, full_precision
-
-
-_TORCH, _NATIVE = TorchPasses(), NativePasses()
-
-
-def passes_for(x: Tensor) -> Passes:
-    """The fastest way over samples like ``x``: compiled where the eigensolver is, which :func:`eigh_backend` can force."""
-    if x.dim() == 3 and backend_for(x) == "native" and native.unavailable() is None:
-        return _NATIVE
-    return _TORCH
+from spdnorm.linalg import full_precision
 
 
 class _Normalise(Function):
@@ -44,50 +32,41 @@ class _Normalise(Function):
         mean: Tensor | None,
         variance: Tensor | None,
     ) -> tuple[Tensor, ...]:
-        ctx.arguments, ctx.passes = arguments, passes_for(x)
+        ctx.arguments = arguments
         inputs = x, k, outward, bias, scale, mean, variance
-        barycentre = None
-        if mean is None:
-            mean, barycentre = bw_barycentre.forward(ctx.passes, x, k)
-        out, normalised = bw_normalise.forward(ctx.passes, x, k, outward, bias, scale, mean, variance, arguments)
+        compiled = native.forward(inputs, eps=arguments.eps, weight=arguments.weight) if native.usable(x) else None
+        if compiled is None:
+            out, found, kept = bw_torch.forward(arguments, *inputs)
+        else:
+            (out, *found), kept = compiled
         # All of it through autograd, which lets go of it after the backward pass and shows it to checkpoints.
-        saved, ctx.structure = tree_flatten((inputs, barycentre, normalised))
+        saved, ctx.structure = tree_flatten((inputs, kept))
         ctx.save_for_backward(*saved)
-        found = mean, normalised.variance, normalised.at.values, normalised.at.basis
         ctx.mark_non_differentiable(*found)
         return out, *found
 
     @staticmethod
     @full_precision
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        arguments = ctx.arguments
-        inputs, barycentre, normalised = tree_unflatten(ctx.saved_tensors, ctx.structure)
-        x, k, _, _, scale, mean, variance = inputs
+        inputs, kept = tree_unflatten(ctx.saved_tensors, ctx.structure)
         if torch.is_grad_enabled():
-            return None, *_again(arguments, inputs, grad)
-        through_mean = arguments.stats_grad and barycentre is not None
-        found = bw_normalise.backward(
-            ctx.passes,
-            normalised,
-            grad,
-            x,
-            k,
-            arguments,
-            scaled=scale is not None,
-            own_variance=variance is None and arguments.stats_grad,
-            needs_mean=through_mean or ctx.needs_input_grad[6],
-            needs_anchor=ctx.needs_input_grad[4],
-            needs_outward=ctx.needs_input_grad[3],
-        )
-        of_x, of_k = found.of_x, found.of_k
-        if through_mean and found.of_mean is not None:
-            step = bw_barycentre.backward(ctx.passes, barycentre, x, k, found.of_mean, of_x)
-            of_x = step.of_x
-            if of_k is not None and step.of_k is not None:
-                of_k = of_k + step.of_k
-        of_mean = found.of_mean if mean is not None else None
-        of_variance = found.of_variance if variance is not None else None
-        return None, of_x, of_k, found.of_outward, found.of_anchor, found.of_scale, of_mean, of_variance
+            return None, *_again(ctx.arguments, inputs, grad)
+        back = _back_compiled if isinstance(kept, native.Kept) else bw_torch.backward
+        return None, *back(ctx.arguments, inputs, kept, grad, ctx.needs_input_grad[1:])
+
+
+def _back_compiled(
+    arguments: Arguments, inputs: tuple[Any, ...], kept: native.Kept, grad: Tensor, needs: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
+    return native.backward(
+        inputs,
+        kept,
+        grad,
+        native.Wanted(*needs[1:]),
+        eps=arguments.eps,
+        weight=arguments.weight,
+        own_statistics=arguments.stats_grad,
+    )
 
 
 def _again(arguments: Arguments, inputs: tuple[Any, ...], grad: Tensor) -> tuple[Tensor | None, ...]:

@@ -1,0 +1,94 @@
+"""The compiled functions and the structures that they take: tensors go by address."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spdnorm.linalg.native import TYPE_NAMES
+from spdnorm.linalg.native.build import BuildError, library
+
+_SOURCE = Path(__file__).parent / "bures_wasserstein.cpp"
+#: Multiplications (N n^3) that are worth another thread, which takes some 20 microseconds to start.
+LEAST_WORK = 200_000
+
+
+class _Problem(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("x", "k", "outward", "anchor", "scale", "mean", "variance")),
+        *((name, ctypes.c_double) for name in ("eps", "weight")),
+        ("count", ctypes.c_int64),
+        ("n", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+        ("own_statistics", ctypes.c_int64),
+    ]
+
+
+_Ten = ctypes.c_void_p * 10
+
+
+def unavailable() -> str | None:
+    """Why there is no compiled code; ``None`` where there is."""
+    found = library(_SOURCE)
+    return str(found) if isinstance(found, BuildError) else None
+
+
+@cache
+def _function(name: str, dtype: torch.dtype) -> Any:
+    found = library(_SOURCE)
+    if isinstance(found, BuildError):
+        raise RuntimeError(f"there is no compiled code: {found}")
+    function = getattr(found, f"{name}_{TYPE_NAMES[dtype]}")
+    function.restype = ctypes.c_int64 if name == "state_size" else ctypes.c_int
+    return function
+
+
+@cache
+def _lanes(dtype: torch.dtype) -> int:
+    return int(_function("lanes", dtype)())
+
+
+@cache
+def _state_size(n: int, dtype: torch.dtype) -> int:
+    return int(_function("state_size", dtype)(n))
+
+
+def _addresses(tensors: Sequence[Tensor | None]) -> Any:
+    """Structures of addresses alone are arrays of them."""
+    return _Ten(*(None if t is None else t.data_ptr() for t in tensors))
+
+
+class Call:
+    """Functions of one problem: ``inputs`` are x, K, M^1/2, the bias's anchor, the scale, the mean and the variance."""
+
+    def __init__(
+        self, inputs: Sequence[Tensor | None], *, eps: float, weight: float, own_statistics: bool = True
+    ) -> None:
+        # Kept here, so that copies live as long as their addresses are used.
+        self._inputs = [None if t is None else t.contiguous() for t in inputs]
+        x = self._inputs[0]
+        assert x is not None
+        self.x = x
+        count, n = x.shape[0], x.shape[-1]
+        threads = torch.get_num_threads() if count * n**3 >= LEAST_WORK else 1
+        addresses = (None if t is None else t.data_ptr() for t in self._inputs)
+        self._problem = _Problem(*addresses, eps, weight, count, n, threads, own_statistics)
+        self.state_size = _state_size(n, x.dtype)
+        lanes = _lanes(x.dtype)
+        self._slots = -(-count // lanes) * lanes
+
+    def lanes(self, elements: int) -> Tensor:
+        """Room for so many numbers a sample."""
+        return self.x.new_empty(self._slots * elements)
+
+    def __call__(self, name: str, kept: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> int:
+        """The function's status: 0, or 1 where a decomposition did not converge."""
+        function = _function(name, self.x.dtype)
+        status: int = function(ctypes.byref(self._problem), _addresses(kept), _addresses(results))
+        return status
