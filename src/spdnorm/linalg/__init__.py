@@ -1,6 +1,6 @@
 """Linear algebra of symmetric matrices: one eigendecomposition, exact derivatives, no looking at gaps."""
 
-from spdnorm.linalg.autograd import call
+from spdnorm.linalg.autograd import call, eager
 from spdnorm.linalg.checks import (
     check_alike,
     check_congruent,
@@ -24,7 +24,8 @@ from spdnorm.linalg.cholesky import (
     to_log_cholesky,
 )
 from spdnorm.linalg.divided_differences import divided_differences
-from spdnorm.linalg.eigh import backend_for, backends, eigh, eigh_backend, register_backend
+from spdnorm.linalg.eigh import backend_for, backends, compiled, eigh, eigh_backend, register_backend
+from spdnorm.linalg.exponentials import exponentials, logarithm
 from spdnorm.linalg.functions import (
     ABS,
     EXP,
@@ -104,13 +105,16 @@ __all__ = [
     "cholesky",
     "cholesky_derivative",
     "clampm",
+    "compiled",
     "congruence",
     "derivative",
     "divided_differences",
+    "eager",
     "eigh",
     "eigh_backend",
     "exp_diagonal",
     "expm",
+    "exponentials",
     "eye_like",
     "frobenius",
     "from_log_cholesky",
@@ -121,6 +125,7 @@ __all__ = [
     "inv_sqrtm",
     "invm",
     "log_diagonal",
+    "logarithm",
     "logm",
     "lyapunov",
     "matrix_function",

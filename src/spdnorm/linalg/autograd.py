@@ -44,6 +44,18 @@ def call(function: type[Function], *inputs: Any) -> Any:
     return _eager(function).apply(*inputs) if wanted else function.forward(*inputs)
 
 
+def eager() -> bool:
+    """Whether tensors hold data that may be looked at: not while tracing, nor in a functorch transform.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import eager
+    >>> eager()
+    True
+    """
+    return not torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is None
+
+
 @functools.cache
 def _eager(function: Any) -> Any:
     class Eager(Function):

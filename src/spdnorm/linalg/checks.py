@@ -14,6 +14,8 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
+from spdnorm.linalg import native
+from spdnorm.linalg.autograd import eager
 from spdnorm.linalg.tolerances import rank_tolerance, symmetry_tolerance
 
 _forced: ContextVar[bool | None] = ContextVar("spdnorm_checks", default=None)
@@ -46,7 +48,7 @@ def checks_active(x: Tensor) -> bool:
     >>> checks_active(torch.eye(2))  # on the CPU, in eager mode
     True
     """
-    if torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None:
+    if not eager():
         return False
     forced = _forced.get()
     return x.device.type == "cpu" if forced is None else forced
@@ -114,7 +116,10 @@ def check_symmetric(x: Tensor, name: str) -> None:
     if x.numel() == 0 or not checks_active(x):
         return
     data = x.detach()
-    size, skew = torch.stack([data.abs().amax(), (data - data.mT).abs().amax()]).tolist()
+    if native.takes(data):
+        size, skew = native.extent(data)
+    else:
+        size, skew = torch.stack([data.abs().amax(), (data - data.mT).abs().amax()]).tolist()
     if not size < float("inf"):
         raise ValueError(
             f"`{name}` contains NaN or infinite values: find where they arise (torch.isfinite), "

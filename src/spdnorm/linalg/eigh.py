@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from spdnorm.linalg import cusolver, native
+from spdnorm.linalg.autograd import eager
 from spdnorm.linalg.threads import split_eigh, worth_splitting
 
 Backend = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -145,6 +146,19 @@ def backend_for(x: Tensor) -> str:
     'host'
     """
     return _forced.get() or _automatic(x)
+
+
+def compiled(x: Tensor) -> bool:
+    """Whether compiled code serves matrices like ``x`` here: there is some, and no other eigensolver is forced.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import compiled, eigh_backend
+    >>> with eigh_backend("torch"):
+    ...     compiled(torch.eye(3))
+    False
+    """
+    return _forced.get() in (None, "native") and eager() and native.takes(x)
 
 
 def _automatic(x: Tensor) -> str:

@@ -6,7 +6,6 @@ parameters for Riemannian optimisers.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import geoopt
@@ -15,14 +14,11 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from spdnorm.linalg import (
-    EXP,
-    EXP_HALF,
-    EXP_MINUS_HALF,
     INV_SQRT,
     LOG,
     SQRT,
-    Spectrum,
     check_symmetric,
+    exponentials,
     full_precision,
     matrix_function,
     spectrum,
@@ -42,7 +38,8 @@ class SPDExponential(nn.Module):
     def forward(self, s: Tensor) -> Tensor:
         """(..., n, n) -> SPD (..., n, n)."""
         check_symmetric(symmetrize(s), "x")
-        return logarithm(s).apply(EXP)
+        (x,) = exponentials([s], [(0, 1.0)])
+        return x
 
     def right_inverse(self, x: Tensor) -> Tensor:
         """The logarithm, for assignment: ``layer.bias = some_spd_matrix``."""
@@ -75,18 +72,6 @@ def register_nonzero(module: nn.Module, name: str, initial: Tensor) -> None:
     setattr(module, name, nn.Parameter(initial))
     parametrize.register_parametrization(module, name, SignedExponential(initial))
     make_picklable(module)
-
-
-@full_precision
-def logarithm(s: Tensor) -> Spectrum:
-    """The spectrum of log X for a parameter S (..., n, n), eigenvalues at least log(10 n eps) below the largest.
-
-    Derivatives are those of exp at the raised eigenvalues, so that they can come back.
-    """
-    found = spectrum(symmetrize(s))
-    reach = math.log(10 * max(s.shape[-1], 1) * torch.finfo(s.dtype).eps)
-    floor = found.values.amax(-1, keepdim=True) + reach
-    return Spectrum(found.matrix, torch.maximum(found.values, floor), found.vectors)
 
 
 def register_spd(
@@ -132,8 +117,8 @@ def spd_roots(module: nn.Module, name: str) -> tuple[Tensor, Tensor]:
     """X^1/2 and X^-1/2 of an SPD parameter: of exp(S) from S itself, without a look at exp(S)."""
     free = _free(module, name)
     if free is not None:
-        s = logarithm(free)
-        return s.apply(EXP_HALF), s.apply(EXP_MINUS_HALF)
+        root, inverse_root = exponentials([free], [(0, 0.5), (0, -0.5)])
+        return root, inverse_root
     x = spectrum(getattr(module, name))
     x.check(INV_SQRT, name)
     return x.apply(SQRT), x.apply(INV_SQRT)
@@ -145,9 +130,8 @@ def spd_roots_and_value(module: nn.Module, of_roots: str, of_value: str) -> tupl
     first, second = _free(module, of_roots), _free(module, of_value)
     if first is None or second is None:
         return spd_roots(module, of_roots), getattr(module, of_value)
-    both = logarithm(torch.stack([first, second]))
-    x, y = (Spectrum(*parts) for parts in zip(both.matrix, both.values, both.vectors, strict=True))
-    return (x.apply(EXP_HALF), x.apply(EXP_MINUS_HALF)), y.apply(EXP)
+    root, inverse_root, value = exponentials([first, second], [(0, 0.5), (0, -0.5), (1, 1.0)])
+    return (root, inverse_root), value
 
 
 def unconstrained(module: nn.Module, name: str) -> Tensor:

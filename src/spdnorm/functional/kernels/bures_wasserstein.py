@@ -14,10 +14,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spdnorm.functional.kernels import bw_fused, bw_steps
+from spdnorm.functional.kernels import bw_fused, bw_steps, native
 from spdnorm.functional.kernels.base import Normalized, NormKernel
 from spdnorm.geometry import Average, BuresWasserstein, plain_average
-from spdnorm.linalg import Spectrum, congruence, eye_like, spectrum
+from spdnorm.linalg import Spectrum, compiled, congruence, eager, eye_like, spectrum
 
 
 class BuresWassersteinKernel(NormKernel[Tensor]):
@@ -72,7 +72,7 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         weight: float | Tensor,
     ) -> Normalized | None:
         """All the steps as one autograd function, where nothing is traced and theta is a number."""
-        if not bw_steps.usable(y) or isinstance(weight, Tensor):
+        if not eager() or isinstance(weight, Tensor):
             return None
         if mean is None and iterations != 1:
             with torch.set_grad_enabled(stats_grad and torch.is_grad_enabled()):
@@ -84,6 +84,8 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         return Normalized(out, mean, variance, Spectrum(mean, values, basis))
 
     def towards(self, a: Tensor, b: Spectrum, t: Tensor) -> Tensor:  # noqa: D102
+        if a.dim() == 2 and compiled(a) and (found := native.towards(a, b.values, b.vectors, float(t))) is not None:
+            return found
         return _between(_factor(spectrum(a)), _factor(b), t)
 
     def interpolate(self, a: Tensor, b: Tensor, t: Tensor) -> Tensor:

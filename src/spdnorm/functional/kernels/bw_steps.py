@@ -17,6 +17,7 @@ from spdnorm.linalg import (
     Power,
     check_congruent,
     congruence,
+    eager,
     eye_like,
     safe_rsqrt,
     spectrum,
@@ -26,11 +27,6 @@ from spdnorm.linalg import (
 _HALF, _MINUS_HALF = Power(0.5), Power(-0.5)
 
 
-def usable(x: Tensor) -> bool:
-    """Whether data may be looked at and functions fused here: not while tracing, nor in a functorch transform."""
-    return not torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is None
-
-
 def fold(w: Tensor) -> Tensor:
     """|W| of symmetric ``w`` (..., n, n): Log_I . Exp_I, up to the shift by I.
 
@@ -38,7 +34,7 @@ def fold(w: Tensor) -> Tensor:
     left alone. Where a look at the data is not possible (tracing, vmap) or would make a GPU wait, all of them go
     through the eigendecomposition, with the same result.
     """
-    if w.device.type != "cpu" or not usable(w):
+    if w.device.type != "cpu" or not eager():
         return spectrum(w).apply(ABS)
     folded = torch.linalg.cholesky_ex(w.detach()).info != 0
     if not bool(folded.any()):

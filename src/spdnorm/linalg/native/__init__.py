@@ -1,14 +1,20 @@
-"""Eigendecompositions of many small matrices on the CPU, several at once in the lanes of vector registers.
+"""Small matrices on the CPU, compiled: many eigendecompositions at once, in the lanes of vector registers.
 
 LAPACK decomposes a matrix of size 30 in 50 microseconds, mostly waiting: its inner loops are too short for the
 processor's vector units. Here eight matrices (sixteen in float32, on a processor with 512-bit registers) go through the
 same steps side by side. The C++ beside this module is compiled on first use (:mod:`spdnorm.linalg.native.build`); where
 that is not possible, torch does the work.
+
+- ``lanes.hpp``, ``products.hpp``, ``eigh.hpp``: algorithms on lanes; ``dense.hpp``: one matrix at a time;
+- ``parallel.hpp``: threads and memory; ``matrices.cpp``: what this module calls.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,8 +25,17 @@ from spdnorm.linalg.native.build import HERE, BuildError, library
 LARGEST = 128
 #: A single matrix above this size is faster with LAPACK: seven of the eight lanes would have nothing to do.
 LARGEST_ALONE = 24
+#: Multiplications (N n^3) that are worth another thread, which takes some 20 microseconds to start.
+LEAST_WORK = 200_000
 #: What functions are called by the numbers that they take.
 TYPE_NAMES = {torch.float64: "float64", torch.float32: "float32"}
+
+#: exp(rate S) of the matrix of this index.
+Term = tuple[int, float]
+
+
+class _Term(ctypes.Structure):
+    _fields_ = [("which", ctypes.c_int64), ("rate", ctypes.c_double)]
 
 
 def unavailable() -> str | None:
@@ -31,12 +46,24 @@ def unavailable() -> str | None:
     >>> from spdnorm.linalg import native
     >>> reason = native.unavailable()
     """
-    found = library(HERE / "eigh.cpp")
+    found = library(HERE / "matrices.cpp")
     return str(found) if isinstance(found, BuildError) else None
 
 
+def takes(x: Tensor) -> bool:
+    """Whether ``x`` (..., n, n) is of a kind that compiled code takes, and there is such code.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import native
+    >>> native.takes(torch.eye(2, dtype=torch.int64))
+    False
+    """
+    return x.device.type == "cpu" and x.dtype in TYPE_NAMES and x.numel() > 0 and unavailable() is None
+
+
 def worthwhile(x: Tensor) -> bool:
-    """Whether ``x`` (..., n, n) is of a kind that goes faster here than with LAPACK.
+    """Whether ``x`` (..., n, n) is decomposed faster here than with LAPACK.
 
     Examples
     --------
@@ -45,15 +72,30 @@ def worthwhile(x: Tensor) -> bool:
     False
     """
     n = x.shape[-1]
-    if x.device.type != "cpu" or x.dtype not in TYPE_NAMES or not 1 < n <= LARGEST or x.numel() == 0:
-        return False
     alone = x.numel() < 4 * n * n
-    return (not alone or n <= LARGEST_ALONE) and unavailable() is None
+    return 1 < n <= (LARGEST_ALONE if alone else LARGEST) and takes(x)
 
 
-def address(x: Tensor) -> ctypes.c_void_p:
-    """Where the numbers of ``x`` lie."""
-    return ctypes.c_void_p(x.data_ptr())
+@cache
+def _function(name: str, dtype: torch.dtype) -> Any:
+    found = library(HERE / "matrices.cpp")
+    if isinstance(found, BuildError):
+        raise RuntimeError(f"there is no compiled code: {found}")
+    function = getattr(found, f"{name}_{TYPE_NAMES[dtype]}")
+    function.restype = ctypes.c_int64
+    return function
+
+
+def address(x: Tensor | None) -> ctypes.c_void_p:
+    """Where the numbers of ``x`` lie.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import native
+    >>> native.address(None).value is None
+    True
+    """
+    return ctypes.c_void_p(None if x is None else x.data_ptr())
 
 
 def eigh(x: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -65,19 +107,64 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor] | None:
     >>> if native.unavailable() is None:
     ...     values, vectors = native.eigh(torch.diag(torch.tensor([3.0, 1.0])))
     """
-    found = library(HERE / "eigh.cpp")
-    if isinstance(found, BuildError):
-        raise RuntimeError(f"there is no compiled eigensolver: {found}")
     n = x.shape[-1]
     flat = x.detach().contiguous()
     values, vectors = flat.new_empty(x.shape[:-1]), flat.new_empty(x.shape)
-    solve = getattr(found, f"eigh_{TYPE_NAMES[x.dtype]}")
-    solve.restype = ctypes.c_int64
+    threads = torch.get_num_threads() if x.numel() * n >= LEAST_WORK else 1
     count = ctypes.c_int64(flat.numel() // (n * n))
-    failures = solve(address(flat), count, n, address(values), address(vectors), _threads(flat))
+    failures = _function("eigh", x.dtype)(address(flat), count, n, address(values), address(vectors), threads)
     return None if failures else (values, vectors)
 
 
-def _threads(x: Tensor) -> int:
-    """A thread costs some 20 microseconds to start."""
-    return torch.get_num_threads() if x.numel() * x.shape[-1] >= 200_000 else 1
+def extent(x: Tensor) -> tuple[float, float]:
+    """max |x| and max |X - X^T| of ``x`` (..., n, n); the first is infinite where a number is infinite or NaN.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import native
+    >>> if native.unavailable() is None:
+    ...     size, skew = native.extent(torch.eye(2))
+    """
+    n = x.shape[-1]
+    flat, found = x.detach().contiguous(), x.new_empty(2)
+    _function("extent", x.dtype)(address(flat), ctypes.c_int64(flat.numel() // (n * n)), n, address(found))
+    size, skew = found.tolist()
+    return size, skew
+
+
+def exponentials(values: Tensor, vectors: Tensor, terms: Sequence[Term]) -> Tensor:
+    """The terms (t, n, n) of the matrices with these eigenvalues (m, n), in place raised, and vectors (m, n, n).
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import native
+    >>> if native.unavailable() is None:
+    ...     roots = native.exponentials(torch.zeros(1, 2), torch.eye(2)[None], [(0, 0.5), (0, -0.5)])
+    """
+    count, n = values.shape
+    out = values.new_empty(len(terms), n, n)
+    asked = (_Term * len(terms))(*terms)
+    function = _function("exponentials", values.dtype)
+    function(count, n, asked, len(terms), address(values), address(vectors), address(out))
+    return out
+
+
+def exponentials_adjoint(
+    values: Tensor, vectors: Tensor, terms: Sequence[Term], grads: Sequence[Tensor | None]
+) -> Tensor:
+    """Gradient in S (m, n, n) from those of the terms.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import native
+    >>> if native.unavailable() is None:
+    ...     gradient = native.exponentials_adjoint(torch.zeros(1, 2), torch.eye(2)[None], [(0, 1.0)], [torch.eye(2)])
+    """
+    count, n = values.shape
+    of_s, dense = torch.empty_like(vectors), [None if g is None else g.contiguous() for g in grads]
+    asked = (_Term * len(terms))(*terms)
+    gradients = (ctypes.c_void_p * len(terms))(*(None if g is None else g.data_ptr() for g in dense))
+    _function("exponentials_adjoint", values.dtype)(
+        count, n, asked, len(terms), address(values), address(vectors), gradients, address(of_s)
+    )
+    return of_s

@@ -106,7 +106,7 @@ def library(source: Path) -> ctypes.CDLL | BuildError:
     Examples
     --------
     >>> from spdnorm.linalg.native.build import HERE, library
-    >>> found = library(HERE / "eigh.cpp")
+    >>> found = library(HERE / "matrices.cpp")
     """
     try:
         return _open(source)

@@ -1,8 +1,8 @@
 """Bures-Wasserstein normalisation, compiled: for the CPU, without channels.
 
-One sample's matrices are too small for the processor's vector units, and a torch call on a batch of them costs more than
-its arithmetic. Here several samples go through each pass side by side, in the lanes of vector registers, and what all
-samples share is computed beside them without leaving C++. The mathematics is that of
+One sample's matrices are too small for the processor's vector units, and a torch call on a batch of them costs more
+than its arithmetic. Here several samples go through each pass side by side, in the lanes of vector registers, and what
+all samples share is computed beside them without leaving C++. The mathematics is that of
 :mod:`spdnorm.functional.kernels.bw_barycentre` and :mod:`spdnorm.functional.kernels.bw_normalise`, file by file:
 
 - ``passes.hpp``, ``roots.hpp``, ``fold.hpp``: what is done sample by sample;
@@ -17,10 +17,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spdnorm.functional.kernels.native._library import Call, unavailable
-from spdnorm.linalg import backend_for, check_congruent
+from spdnorm.functional.kernels.native._library import Call, towards, unavailable
+from spdnorm.linalg import check_congruent, compiled
+from spdnorm.linalg.native import LARGEST
 
-__all__ = ["Found", "Kept", "Wanted", "backward", "forward", "usable"]
+__all__ = ["Found", "Kept", "Wanted", "backward", "forward", "towards", "unavailable", "usable"]
 
 
 class Kept(NamedTuple):
@@ -61,7 +62,7 @@ class Wanted(NamedTuple):
 
 def usable(x: Tensor) -> bool:
     """Whether ``x`` (N, ..., n, n) goes this way: without channels, where eigendecompositions are compiled too."""
-    return x.dim() == 3 and backend_for(x) == "native" and unavailable() is None
+    return x.dim() == 3 and x.shape[-1] <= LARGEST and compiled(x) and unavailable() is None
 
 
 def forward(inputs: tuple[Tensor | None, ...], *, eps: float, weight: float) -> tuple[Found, Kept] | None:

@@ -92,3 +92,15 @@ class Call:
         function = _function(name, self.x.dtype)
         status: int = function(ctypes.byref(self._problem), _addresses(kept), _addresses(results))
         return status
+
+
+def towards(a: Tensor, values: Tensor, vectors: Tensor, t: float) -> Tensor | None:
+    """The point at ``t`` of the geodesic from ``a`` (n, n) to the matrix with these eigenvalues and eigenvectors.
+
+    None where it does not converge (NaN).
+    """
+    a, values, vectors = a.detach().contiguous(), values.contiguous(), vectors.contiguous()
+    out = torch.empty_like(a)
+    addresses = (ctypes.c_void_p(p.data_ptr()) for p in (out, a, values, vectors))
+    failed = _function("towards", a.dtype)(*addresses, ctypes.c_double(t), a.shape[-1])
+    return None if failed else out

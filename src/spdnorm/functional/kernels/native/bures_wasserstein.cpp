@@ -1,5 +1,6 @@
 // Bures-Wasserstein batch normalisation for spdnorm.functional.kernels.native.
 #include "backward.hpp"
+#include "running.hpp"
 
 #define EXPORT(T, NAME)                                                                                                \
     extern "C" int lanes_##NAME() { return LANES<T>; }                                                                 \
@@ -12,6 +13,9 @@
     }                                                                                                                  \
     extern "C" void gradients_##NAME(const Problem<T>* given, const Kept<T>* kept, const Gradients<T>* wanted) {       \
         gradients(*given, *kept, *wanted);                                                                             \
+    }                                                                                                                  \
+    extern "C" int towards_##NAME(T* to, const T* a, const T* values, const T* basis, double t, int n) {               \
+        return !towards<T>(to, a, values, basis, T(t), n);                                                             \
     }
 
 EXPORT(double, float64)

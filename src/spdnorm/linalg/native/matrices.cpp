@@ -1,0 +1,79 @@
+// Batched symmetric eigendecompositions, exponentials of a few matrices, and the one look that input checks take.
+#include "eigh.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "exponentials.hpp"
+#include "parallel.hpp"
+
+// x (count, n, n) -> values (count, n), ascending, and vectors (count, n, n), one in each column. The number of groups of
+// matrices in which one did not converge.
+template <class T> int64_t decompose(const T* x, int64_t count, int n, T* values, T* vectors, int threads) {
+    typedef Vector<T> V;
+    int64_t groups = (count + LANES<T> - 1) / LANES<T>;
+    std::atomic<int64_t> failures{0};
+    parallel(groups, threads, [&](int, int64_t begin, int64_t end) {
+        Scratch scratch(sizeof(V) * size_t(2 * n * n + n + eigh_scratch<T>(n)) + sizeof(int) * size_t(n));
+        V* a = scratch.as<V>();
+        V *z = a + n * n, *d = z + n * n, *work = d + n;
+        int* order = reinterpret_cast<int*>(work + eigh_scratch<T>(n));
+        for (int64_t group = begin; group < end; ++group) {
+            int64_t first = group * LANES<T>;
+            load<T>(a, x, first, count, int64_t(n) * n, n * n);
+            if (!eigh<T>(a, z, d, work, n)) {
+                ++failures;
+                continue;
+            }
+            int valid = int(std::min<int64_t>(count - first, LANES<T>));
+            for (int lane = 0; lane < valid; ++lane) {
+                for (int i = 0; i < n; ++i) order[i] = i;
+                std::sort(order, order + n, [&](int i, int j) { return d[i][lane] < d[j][lane]; });
+                T* own = values + (first + lane) * n;
+                T* matrix = vectors + (first + lane) * n * n;
+                for (int i = 0; i < n; ++i) own[i] = d[order[i]][lane];
+                for (int i = 0; i < n; ++i)
+                    for (int j = 0; j < n; ++j) matrix[i * n + j] = z[i * n + order[j]][lane];
+            }
+        }
+    });
+    return failures;
+}
+
+// The largest |x| and the largest |X - X^T| of x (count, n, n); infinity where a number is not finite.
+template <class T> void extent(const T* x, int64_t count, int n, T* found) {
+    T size = 0, skew = 0, unusual = 0;
+    for (int64_t s = 0; s < count; ++s) {
+        const T* a = x + s * n * n;
+        for (int i = 0; i < n * n; ++i) {
+            const T value = std::abs(a[i]);
+            size = value > size ? value : size;
+            // 0, and NaN for infinity and NaN.
+            unusual += a[i] - a[i];
+        }
+        for (int i = 1; i < n; ++i)
+            for (int j = 0; j < i; ++j) {
+                const T difference = std::abs(a[i * n + j] - a[j * n + i]);
+                skew = difference > skew ? difference : skew;
+            }
+    }
+    found[0] = unusual == 0 ? size : T(__builtin_huge_val());
+    found[1] = skew;
+}
+
+#define EXPORT(T, NAME)                                                                                                       \
+    extern "C" int64_t eigh_##NAME(const T* x, int64_t count, int n, T* values, T* vectors, int threads) {                    \
+        return decompose<T>(x, count, n, values, vectors, threads);                                                           \
+    }                                                                                                                         \
+    extern "C" void extent_##NAME(const T* x, int64_t count, int n, T* found) { extent<T>(x, count, n, found); }              \
+    extern "C" void exponentials_##NAME(int count, int n, const Term* terms, int number, T* values, const T* vectors,         \
+                                        T* out) {                                                                             \
+        exponentials<T>(count, n, terms, number, values, vectors, out);                                                       \
+    }                                                                                                                         \
+    extern "C" void exponentials_adjoint_##NAME(int count, int n, const Term* terms, int number, const T* values,             \
+                                                const T* vectors, const T* const* grads, T* of_s) {                           \
+        exponentials_adjoint<T>(count, n, terms, number, values, vectors, grads, of_s);                                       \
+    }
+
+EXPORT(double, float64)
+EXPORT(float, float32)
