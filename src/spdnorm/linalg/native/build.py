@@ -96,7 +96,26 @@ def _open(source: Path) -> ctypes.CDLL:
     target = _cache() / _name(source, compiler)
     if not target.exists():
         _compile(source, compiler, target)
-    return ctypes.CDLL(str(target))
+    found = ctypes.CDLL(str(target))
+    if (addresses := _openmp()) is not None:
+        found.use_threads_of(*addresses)
+    return found
+
+
+def _openmp() -> list[ctypes.c_void_p] | None:
+    """GOMP_parallel, omp_get_thread_num and omp_get_num_threads of the OpenMP runtime that torch has loaded."""
+    home = Path(torch.__file__).parent
+    for path in sorted(p for folder in (home / "lib", home.parent / "torch.libs") for p in folder.glob("*omp*")):
+        if not path.name.startswith(("libgomp", "libomp", "libiomp")):
+            continue
+        try:
+            runtime = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+            names = "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads"
+            return [ctypes.cast(getattr(runtime, name), ctypes.c_void_p) for name in names]
+        except (OSError, AttributeError):
+            # Not the one that is loaded, or not all of what is needed.
+            continue
+    return None
 
 
 @cache

@@ -77,3 +77,5 @@ template <class T> void extent(const T* x, int64_t count, int n, T* found) {
 
 EXPORT(double, float64)
 EXPORT(float, float32)
+
+extern "C" void use_threads_of(void* fork, void* index, void* count) { use_runtime(fork, index, count); }

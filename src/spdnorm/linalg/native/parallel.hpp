@@ -1,6 +1,7 @@
 // Groups of matrices over threads, and scratch memory that outlives a call.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -54,16 +55,41 @@ class Scratch {
     Block held_;
 };
 
+// Torch's own OpenMP runtime, where there is one: its threads spin between two regions, on cores that threads of another
+// kind would have to share. `fork` is GOMP_parallel, which LLVM's runtime has too.
+struct Runtime {
+    void (*fork)(void (*)(void*), void*, unsigned, unsigned) = nullptr;
+    int (*index)() = nullptr;
+    int (*count)() = nullptr;
+};
+inline Runtime& runtime() {
+    static Runtime one;
+    return one;
+}
+
 // work(thread, begin, end) for a share of `groups` on each of `threads`.
 template <class Work> void parallel(int64_t groups, int threads, const Work& work) {
     if (threads > groups) threads = int(groups);
+    auto share = [&](int t) { work(t, groups * t / threads, groups * (t + 1) / threads); };
     if (threads <= 1) {
         work(0, int64_t(0), groups);
-        return;
+    } else if (runtime().fork != nullptr) {
+        // It may give fewer threads than it was asked for.
+        auto all = [&] {
+            for (int t = runtime().index(); t < threads; t += runtime().count()) share(t);
+        };
+        runtime().fork([](void* region) { (*static_cast<decltype(all)*>(region))(); }, &all, unsigned(threads), 0);
+    } else {
+        std::vector<std::thread> others;
+        for (int t = 1; t < threads; ++t) others.emplace_back(share, t);
+        share(0);
+        for (auto& other : others) other.join();
     }
-    std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t)
-        others.emplace_back([&, t] { work(t, groups * t / threads, groups * (t + 1) / threads); });
-    work(0, int64_t(0), groups / threads);
-    for (auto& other : others) other.join();
+}
+
+// Called once, with addresses from the runtime that torch has loaded.
+inline void use_runtime(void* fork, void* index, void* count) {
+    runtime().fork = reinterpret_cast<decltype(Runtime::fork)>(fork);
+    runtime().index = reinterpret_cast<decltype(Runtime::index)>(index);
+    runtime().count = reinterpret_cast<decltype(Runtime::count)>(count);
 }

@@ -20,3 +20,5 @@
 
 EXPORT(double, float64)
 EXPORT(float, float32)
+
+extern "C" void use_threads_of(void* fork, void* index, void* count) { use_runtime(fork, index, count); }
