@@ -158,7 +158,7 @@ def compiled(x: Tensor) -> bool:
     ...     compiled(torch.eye(3))
     False
     """
-    return _forced.get() in (None, "native") and eager() and native.takes(x)
+    return eager() and _forced.get() in (None, "native") and native.takes(x)
 
 
 def _automatic(x: Tensor) -> str:

@@ -133,7 +133,7 @@ def extent(x: Tensor) -> tuple[float, float]:
 
 
 def exponentials(values: Tensor, vectors: Tensor, terms: Sequence[Term]) -> Tensor:
-    """The terms (t, n, n) of the matrices with these eigenvalues (m, n), in place raised, and vectors (m, n, n).
+    """The terms (t, n, n) of the matrices with these eigenvalues (m, n), which are raised in place, and vectors (m, n, n).
 
     Examples
     --------
@@ -142,6 +142,8 @@ def exponentials(values: Tensor, vectors: Tensor, terms: Sequence[Term]) -> Tens
     ...     roots = native.exponentials(torch.zeros(1, 2), torch.eye(2)[None], [(0, 0.5), (0, -0.5)])
     """
     count, n = values.shape
+    # LAPACK's vectors lie column by column.
+    values, vectors = values.contiguous(), vectors.contiguous()
     out = values.new_empty(len(terms), n, n)
     asked = (_Term * len(terms))(*terms)
     function = _function("exponentials", values.dtype)
@@ -161,6 +163,7 @@ def exponentials_adjoint(
     ...     gradient = native.exponentials_adjoint(torch.zeros(1, 2), torch.eye(2)[None], [(0, 1.0)], [torch.eye(2)])
     """
     count, n = values.shape
+    vectors = vectors.contiguous()
     of_s, dense = torch.empty_like(vectors), [None if g is None else g.contiguous() for g in grads]
     asked = (_Term * len(terms))(*terms)
     gradients = (ctypes.c_void_p * len(terms))(*(None if g is None else g.data_ptr() for g in dense))
