@@ -1,7 +1,7 @@
-"""A Jacobi eigensolver in Triton, one program a matrix, against the batched solver of cuSOLVER: a lever that was measured.
+"""A Jacobi eigensolver in Triton, one program a matrix, against the batched solver of cuSOLVER: a lever.
 
-All pairs of a step are rotated at once: with columns 2k and 2k + 1 a pair, a step is A <- M^T A M and V <- V M, where M holds
-the rotations followed by the fixed shuffle of a round-robin tournament. A matrix stays in registers for all of its sweeps.
+All pairs of a step are rotated at once: with columns 2k and 2k + 1 a pair, a step is A <- M^T A M and V <- V M, where M
+holds the rotations followed by the fixed shuffle of a round-robin tournament. A matrix stays in registers throughout.
 
 Run on a GPU: python benchmarks/levers/triton_jacobi.py
 """
@@ -45,7 +45,12 @@ def _jacobi(x, shuffle, values, vectors, n, SIZE: tl.constexpr, STEPS: tl.conste
         sine = cosine * tangent
         rotation = tl.where(same, cosine[:, None], tl.where(partner, sine[:, None], 0.0))
         step = tl.dot(rotation, moved, out_dtype=a.dtype, input_precision="ieee")
-        a = tl.dot(tl.trans(step), tl.dot(a, step, out_dtype=a.dtype, input_precision="ieee"), out_dtype=a.dtype, input_precision="ieee")
+        a = tl.dot(
+            tl.trans(step),
+            tl.dot(a, step, out_dtype=a.dtype, input_precision="ieee"),
+            out_dtype=a.dtype,
+            input_precision="ieee",
+        )
         v = tl.dot(v, step, out_dtype=a.dtype, input_precision="ieee")
     diagonal = tl.sum(tl.where(same, a, 0.0), 1)
     tl.store(values + sample * SIZE + i, diagonal)
@@ -73,7 +78,9 @@ def jacobi(x: torch.Tensor, shuffle: torch.Tensor, *, sweeps: int = 8) -> tuple[
     count, n = x.shape[0], x.shape[-1]
     size = shuffle.shape[0]
     values, vectors = x.new_empty(count, size), x.new_empty(count, size, size)
-    _jacobi[(count,)](x, shuffle, values, vectors, n, SIZE=size, STEPS=sweeps * (size - 1), num_warps=4 if size <= 32 else 16)
+    _jacobi[(count,)](
+        x, shuffle, values, vectors, n, SIZE=size, STEPS=sweeps * (size - 1), num_warps=4 if size <= 32 else 16
+    )
     return values, vectors
 
 

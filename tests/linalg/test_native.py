@@ -59,7 +59,11 @@ def test_any_magnitude(scale):
 
 @needs_native
 def test_what_is_exact_stays_exact():
-    for x in (torch.zeros(3, 4, 4), torch.eye(4).expand(3, 4, 4), torch.diag(torch.tensor([5.0, -1, 3])).expand(2, 3, 3)):
+    for x in (
+        torch.zeros(3, 4, 4),
+        torch.eye(4).expand(3, 4, 4),
+        torch.diag(torch.tensor([5.0, -1, 3])).expand(2, 3, 3),
+    ):
         values, vectors = native.eigh(x.double())
         assert torch.equal((vectors * values.unsqueeze(-2)) @ vectors.mT, x.double())
 

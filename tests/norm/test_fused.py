@@ -64,7 +64,8 @@ def _fused(arguments, inputs):
 
 
 def _plain(arguments, inputs):
-    return bw_steps.normalise(*_symmetric(inputs), **arguments._asdict())
+    options = {k: v for k, v in arguments._asdict().items() if k != "on_mean"}
+    return bw_steps.normalise(*_symmetric(inputs), **options)
 
 
 def _compare(inputs, arguments, rtol, atol):

@@ -6,6 +6,7 @@ Shaped like :func:`torch.nn.functional.batch_norm`: stateless, running buffers u
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from spdnorm.functional.kernels import NormKernel
 from spdnorm.functional.layout import prepare
 from spdnorm.geometry import Average, plain_average
 from spdnorm.linalg import Spectrum, check_range, clampm, full_precision, safe_rsqrt
+from spdnorm.linalg.beside import Branch
 from spdnorm.stats import is_empty, update_average, write
 
 #: What to do about a result that overflows.
@@ -109,6 +111,21 @@ def running_statistics(
 
 
 @torch.no_grad()
+def update_running_mean(
+    kernel: NormKernel[Any],
+    running_mean: Tensor,
+    mean: Tensor,
+    decomposed: Spectrum | None,
+    momentum: float | Tensor,
+) -> None:
+    """Move the buffer towards the batch's mean along the geodesic (paper, Alg. 1)."""
+    old = kernel.load(running_mean)
+    # A number is filled in on the device: copying it there would keep a CUDA graph from being captured.
+    t = momentum if isinstance(momentum, Tensor) else torch.full((), momentum, dtype=old.dtype, device=old.device)
+    new = kernel.interpolate(old, mean.detach(), t) if decomposed is None else kernel.towards(old, decomposed, t)
+    write(running_mean, kernel.store(new))
+
+
 def update_running(
     kernel: NormKernel[Any],
     running_mean: Tensor,
@@ -117,16 +134,9 @@ def update_running(
     momentum: float | Tensor,
 ) -> None:
     """Move the buffers towards the batch: the mean along the geodesic, the variance linearly (paper, Alg. 1)."""
-    old = kernel.load(running_mean)
-    # A number is filled in on the device: copying it there would keep a CUDA graph from being captured.
-    t = momentum if isinstance(momentum, Tensor) else torch.full((), momentum, dtype=old.dtype, device=old.device)
-    if batch.decomposed is None:
-        new = kernel.interpolate(old, batch.mean.detach(), t)
-    else:
-        new = kernel.towards(old, batch.decomposed, t)
-    write(running_mean, kernel.store(new))
+    update_running_mean(kernel, running_mean, batch.mean, batch.decomposed, momentum)
     if running_var is not None:
-        update_average(running_var, batch.variance, momentum)
+        update_average(running_var, batch.variance.detach(), momentum)
 
 
 def scale_factor(variance: Tensor, scale: Tensor | None, options: Options) -> Tensor | None:
@@ -160,8 +170,12 @@ def normalize(
     bias: Tensor | None,
     scale: Tensor | None,
     options: Options,
+    on_mean: Callable[[Spectrum], None] | None = None,
 ) -> tuple[Tensor, Statistics]:
-    """Samples in the kernel's space -> normalised points, and the statistics used: ``given``, or the batch's own."""
+    """Samples in the kernel's space -> normalised points, and the statistics used: ``given``, or the batch's own.
+
+    ``on_mean`` is told the mean's decomposition where the kernel knows it before it is done with the samples.
+    """
     if options.control_variance and options.average is plain_average:
         fused = kernel.normalize(
             y,
@@ -173,6 +187,7 @@ def normalize(
             iterations=options.mean_iterations,
             stats_grad=options.stats_grad,
             weight=1.0,
+            on_mean=on_mean,
         )
         if fused is not None:
             return kernel.leave(fused.samples), Statistics(fused.mean, fused.variance, fused.decomposed)
@@ -247,8 +262,18 @@ def riemannian_batch_norm(
     given = None
     if running_mean is not None and not training:
         given = running_statistics(kernel, running_mean, running_var, options)
-    out, statistics = normalize(y, kernel, given, bias=bias, scale=scale, options=options)
+    moving = running_mean if training else None
+    branch, on_mean = Branch(x), None
+    if moving is not None and Branch.possible(x):
+
+        def on_mean(found: Spectrum, buffer: Tensor = moving) -> None:
+            branch.run(lambda: update_running_mean(kernel, buffer, found.matrix, found, momentum))
+
+    out, statistics = normalize(y, kernel, given, bias=bias, scale=scale, options=options, on_mean=on_mean)
     check_range(out, LEFT_RANGE)
-    if training and running_mean is not None:
-        update_running(kernel, running_mean, running_var, statistics, momentum)
+    if moving is not None:
+        if not branch.join():
+            update_running(kernel, moving, running_var, statistics, momentum)
+        elif running_var is not None:
+            update_average(running_var, statistics.variance.detach(), momentum)
     return out.reshape(x.shape)

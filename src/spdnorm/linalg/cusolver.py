@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spdnorm.linalg.beside import beside
+
 #: A single matrix larger than this goes with a copy of itself: cuSOLVER takes another way for one than for two, which
 #: is slower (n = 75, float64, H200: 0.87 ms for one, 0.56 ms for two).
 _ALONE = 32
@@ -47,25 +49,34 @@ def _check(status: int, routine: str) -> None:
 
 
 def _handle(device: torch.device) -> tuple[Any, Any]:
-    """A handle and its parameters, one for each thread and device: handles may not be shared by threads."""
+    """A handle and its parameters, for each thread and device two: for the main stream and for a branch beside it.
+
+    Handles may not be shared by threads, nor by work that overlaps. Both are made at once, since none can be made while
+    a graph is captured.
+    """
     known = _local.__dict__.setdefault("handles", {})
     if device not in known:
-        library = _library()
-        assert library is not None
-        handle, parameters = ctypes.c_void_p(), ctypes.c_void_p()
         with torch.cuda.device(device):
-            _check(library.cusolverDnCreate(ctypes.byref(handle)), "cusolverDnCreate")
-            _check(library.cusolverDnCreateParams(ctypes.byref(parameters)), "cusolverDnCreateParams")
-        known[device] = handle, parameters
-    return known[device]
+            known[device] = _new_handle(), _new_handle()
+    return known[device][beside()]
+
+
+def _new_handle() -> tuple[Any, Any]:
+    library = _library()
+    assert library is not None
+    handle, parameters = ctypes.c_void_p(), ctypes.c_void_p()
+    _check(library.cusolverDnCreate(ctypes.byref(handle)), "cusolverDnCreate")
+    _check(library.cusolverDnCreateParams(ctypes.byref(parameters)), "cusolverDnCreateParams")
+    return handle, parameters
 
 
 def _host_buffer(size: int) -> Any:
     """Workspace on the host that outlives the call: a captured CUDA graph reads and writes it at every replay."""
     known = _local.__dict__.setdefault("buffers", {})
-    if size not in known:
-        known[size] = ctypes.create_string_buffer(max(size, 1))
-    return known[size]
+    key = size, beside()
+    if key not in known:
+        known[key] = ctypes.create_string_buffer(max(size, 1))
+    return known[key]
 
 
 def eigh(x: Tensor) -> tuple[Tensor, Tensor]:

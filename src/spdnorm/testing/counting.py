@@ -66,8 +66,8 @@ class _Counter(TorchDispatchMode):
 def count_decompositions() -> Iterator[DecompositionCount]:
     """Count the matrices that go through torch's ``eigh``, ``svd`` and ``cholesky`` within the block.
 
-    Forward and backward passes both count. Within the block torch is the eigensolver: compiled code, which takes the same
-    steps, and others would not be seen.
+    Forward and backward passes both count. Within the block torch is the eigensolver: compiled code, which takes the
+    same steps, and others would not be seen.
 
     Examples
     --------

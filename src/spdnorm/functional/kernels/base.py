@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
@@ -82,11 +83,12 @@ class NormKernel(ABC, Generic[D]):
         iterations: int | None,
         stats_grad: bool,
         weight: float | Tensor,
+        on_mean: Callable[[Spectrum], None] | None = None,
     ) -> Normalized | None:
         """All the steps at once, where a kernel has a faster way to do them; ``None`` where it has not.
 
         ``mean`` and ``variance`` are those of the batch where they are None, ``bias`` is an anchor, ``weight``
-        multiplies squared lengths.
+        multiplies squared lengths. ``on_mean`` is called as soon as the batch's mean is decomposed.
         """
         return None
 

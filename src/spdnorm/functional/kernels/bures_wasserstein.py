@@ -11,6 +11,8 @@ sample costs two: one in the barycentre's fixed-point step, one in Log_B.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -70,6 +72,7 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         iterations: int | None,
         stats_grad: bool,
         weight: float | Tensor,
+        on_mean: Callable[[Spectrum], None] | None = None,
     ) -> Normalized | None:
         """All the steps as one autograd function, where nothing is traced and theta is a number."""
         if not eager() or isinstance(weight, Tensor):
@@ -77,7 +80,7 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         if mean is None and iterations != 1:
             with torch.set_grad_enabled(stats_grad and torch.is_grad_enabled()):
                 mean = self.mean(y, plain_average, iterations)
-        arguments = bw_fused.Arguments(eps=eps, stats_grad=stats_grad, weight=weight)
+        arguments = bw_fused.Arguments(eps=eps, stats_grad=stats_grad, weight=weight, on_mean=on_mean)
         out, mean, variance, values, basis = bw_fused.normalise(
             arguments, y, self.inward, self.outward, bias, scale, mean, variance
         )

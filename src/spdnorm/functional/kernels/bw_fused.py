@@ -32,13 +32,14 @@ class _Normalise(Function):
         mean: Tensor | None,
         variance: Tensor | None,
     ) -> tuple[Tensor, ...]:
-        ctx.arguments = arguments
+        ctx.arguments = arguments._replace(on_mean=None)
         inputs = x, k, outward, bias, scale, mean, variance
         compiled = native.forward(inputs, eps=arguments.eps, weight=arguments.weight) if native.usable(x) else None
+        kept: Any
         if compiled is None:
             out, found, kept = bw_torch.forward(arguments, *inputs)
         else:
-            (out, *found), kept = compiled
+            out, found, kept = compiled[0].out, compiled[0][1:], compiled[1]
         # All of it through autograd, which lets go of it after the backward pass and shows it to checkpoints.
         saved, ctx.structure = tree_flatten((inputs, kept))
         ctx.save_for_backward(*saved)
@@ -76,7 +77,7 @@ def _again(arguments: Arguments, inputs: tuple[Any, ...], grad: Tensor) -> tuple
     at the inputs themselves would hold those paths too, which autograd follows from here on.
     """
     aliases: list[Any] = [None if t is None else t.view_as(t) for t in inputs]
-    out = bw_steps.normalise(*aliases, **arguments._asdict())
+    out = bw_steps.normalise(*aliases, eps=arguments.eps, stats_grad=arguments.stats_grad, weight=arguments.weight)
     wanted = [t for t in aliases if t is not None and t.requires_grad]
     found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True, allow_unused=True))
     return tuple(next(found) if t is not None and t.requires_grad else None for t in aliases)

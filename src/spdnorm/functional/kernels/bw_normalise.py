@@ -8,6 +8,7 @@ and f = s / sqrt(variance + eps). Everything between two rotations is elementwis
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -26,7 +27,7 @@ from spdnorm.functional.kernels.bw_products import (
     sample_root_adjoint,
     sum_gradient,
 )
-from spdnorm.linalg import safe_rsqrt, symmetrize
+from spdnorm.linalg import Spectrum, safe_rsqrt, symmetrize
 
 
 class Arguments(NamedTuple):
@@ -40,11 +41,14 @@ class Arguments(NamedTuple):
         Whether the gradients of a batch's own statistics count.
     weight : float
         Multiplies squared lengths in the variance.
+    on_mean : callable, optional
+        Told the mean's decomposition as soon as it is known, where the samples are still to be done.
     """
 
     eps: float
     stats_grad: bool
     weight: float
+    on_mean: Callable[[Spectrum], None] | None = None
 
 
 class Saved(NamedTuple):
@@ -105,6 +109,8 @@ def forward(
 ) -> tuple[Tensor, Saved]:
     """Normalised samples about ``mean`` with ``variance``, or with their own where that is None."""
     at = roots_of(mean)
+    if arguments.on_mean is not None:
+        arguments.on_mean(Spectrum(mean, at.values, at.basis))
     p = at.root.unsqueeze(-1) * at.basis.mT
     p = p if k is None else p @ k
     samples, scaled = sample_root(right(p @ x, p.mT))

@@ -132,8 +132,12 @@ def extent(x: Tensor) -> tuple[float, float]:
     return size, skew
 
 
+def _array(terms: Sequence[Term]) -> Any:
+    return (_Term * len(terms))(*(_Term(*term) for term in terms))
+
+
 def exponentials(values: Tensor, vectors: Tensor, terms: Sequence[Term]) -> Tensor:
-    """The terms (t, n, n) of the matrices with these eigenvalues (m, n), which are raised in place, and vectors (m, n, n).
+    """The terms (t, n, n) of matrices with these eigenvalues (m, n), which are raised in place, and vectors (m, n, n).
 
     Examples
     --------
@@ -145,7 +149,7 @@ def exponentials(values: Tensor, vectors: Tensor, terms: Sequence[Term]) -> Tens
     # LAPACK's vectors lie column by column.
     values, vectors = values.contiguous(), vectors.contiguous()
     out = values.new_empty(len(terms), n, n)
-    asked = (_Term * len(terms))(*terms)
+    asked = _array(terms)
     function = _function("exponentials", values.dtype)
     function(count, n, asked, len(terms), address(values), address(vectors), address(out))
     return out
@@ -165,7 +169,7 @@ def exponentials_adjoint(
     count, n = values.shape
     vectors = vectors.contiguous()
     of_s, dense = torch.empty_like(vectors), [None if g is None else g.contiguous() for g in grads]
-    asked = (_Term * len(terms))(*terms)
+    asked = _array(terms)
     gradients = (ctypes.c_void_p * len(terms))(*(None if g is None else g.data_ptr() for g in dense))
     _function("exponentials_adjoint", values.dtype)(
         count, n, asked, len(terms), address(values), address(vectors), gradients, address(of_s)
