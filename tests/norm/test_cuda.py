@@ -73,6 +73,31 @@ def test_compiled_by_inductor(name, options):
         torch.testing.assert_close(b, a, rtol=1e-7, atol=1e-8 * float(a.detach().abs().max()))
 
 
+@pytest.mark.parametrize("n", [6, 40])
+@pytest.mark.parametrize(("name", "options"), METHODS)
+def test_graph_replays(name, options, n):
+    """Steps replayed from a graph, where work overlaps, leave the numbers and the buffers of eager steps."""
+    _, eager = _pair(name, options, n)
+    captured, batches = copy.deepcopy(eager), [spd_matrices(n, 12, condition=30.0, seed=s).cuda() for s in range(6)]
+    expected = [_run(eager, x) for x in [batches[0]] * 3 + batches]
+    x, stream = batches[0].clone(), torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            _run(captured, x)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = _run(captured, x)
+    for batch, wanted in zip(batches, expected[3:], strict=True):
+        x.copy_(batch)
+        graph.replay()
+        for a, b in zip(found, wanted, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10 * float(b.detach().abs().max()))
+    for a, b in zip(captured.buffers(), eager.buffers(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10)
+
+
 def test_domains():
     layer = DomainBatchNorm(randomize(norm_layer("gbw", 5, dtype=torch.float64)), 3)
     on_gpu = copy.deepcopy(layer).cuda()

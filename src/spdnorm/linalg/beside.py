@@ -8,6 +8,8 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
+from spdnorm.linalg.autograd import eager
+
 _beside: ContextVar[bool] = ContextVar("spdnorm_beside", default=False)
 
 
@@ -44,7 +46,7 @@ class Branch:
     @staticmethod
     def possible(like: Tensor) -> bool:
         """Whether a graph is being captured."""
-        return like.is_cuda and torch.cuda.is_current_stream_capturing()
+        return eager() and like.is_cuda and torch.cuda.is_current_stream_capturing()
 
     def run(self, work: Callable[[], None]) -> None:
         """Record ``work``, which sees what the main stream has done; its tensors must live until :meth:`join`."""
