@@ -160,7 +160,7 @@ class AverageConfig(Frozen):
     """Averaging of weights: what is evaluated and kept is the average, what is trained goes on without it.
 
     ``ema``: exponential, of every step, with weight ``decay`` for the past. ``equal``: of the ends of the epochs
-    after epoch ``start``. SPD parameters are averaged as their logarithms, other constrained ones in the coordinates
+    after that share ``start`` of them. SPD parameters are averaged as their logarithms, other constrained ones in the coordinates
     of their torch parametrisation: the average satisfies every constraint.
 
     Examples
@@ -172,7 +172,7 @@ class AverageConfig(Frozen):
 
     name: Literal["none", "ema", "equal"] = "none"
     decay: float = Field(default=0.99, ge=0.0, lt=1.0)
-    start: int = Field(default=100, ge=0)
+    start: float = Field(default=0.5, ge=0.0, lt=1.0)
 
 
 class TrainConfig(Frozen):
@@ -225,8 +225,6 @@ class TrainConfig(Frozen):
     def _average_has_statistics(self) -> Self:
         if self.average.name != "none" and self.statistics != "refit":
             raise ValueError("running statistics belong to no average of weights; set train.statistics=refit")
-        if self.average.name == "equal" and self.average.start >= self.epochs:
-            raise ValueError(f"average.start={self.average.start} of {self.epochs} epochs leaves nothing to average")
         return self
 
     @model_validator(mode="after")

@@ -38,6 +38,8 @@ class Evaluated:
 
     def __init__(self, module: nn.Module, config: TrainConfig, part: Part) -> None:
         self.trained, self.part, self.average = module, part, config.average
+        #: Epochs that the equal average leaves out.
+        self.skipped = int(config.average.start * config.epochs)
         self.twin: AveragedModel | None = None
         if config.statistics == "running":
             return
@@ -64,7 +66,7 @@ class Evaluated:
         if self.twin is None:
             return
         if self.average.name != "ema":
-            if self.average.name == "none" or epoch <= self.average.start + 1:
+            if self.average.name == "none" or epoch <= self.skipped + 1:
                 self.twin.n_averaged.zero_()  # the next update is a copy
             self.twin.update_parameters(self.trained)
         refit_statistics(self.twin.module, self.part)
