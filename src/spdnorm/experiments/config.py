@@ -160,8 +160,8 @@ class AverageConfig(Frozen):
     """Averaging of weights: what is evaluated and kept is the average, what is trained goes on without it.
 
     ``ema``: exponential, of every step, with weight ``decay`` for the past. ``equal``: of the ends of the epochs
-    after that share ``start`` of them. SPD parameters are averaged as their logarithms, other constrained ones in the coordinates
-    of their torch parametrisation: the average satisfies every constraint.
+    after that share ``start`` of them. SPD parameters are averaged as their logarithms, other constrained ones in the
+    coordinates of their torch parametrisation: the average satisfies every constraint.
 
     Examples
     --------
