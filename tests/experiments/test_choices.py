@@ -70,6 +70,17 @@ def test_an_unfinished_row_is_not_chosen_and_no_recipe_chooses_unasked() -> None
         recipe(choose_by="x")
 
 
+def test_a_row_with_fewer_replicates_is_not_chosen() -> None:
+    found = table(recipe())
+    for key in ("a", "c"):
+        place = Place(row=key, column="v", replicate=1, member=0, hash=f"{key}2")
+        found.places.append(place)
+        found._results[place.hash] = found._results[f"{key}v"]
+    (said,) = choices(found)
+    assert "of two" not in said
+    assert "of all, “C”" in said
+
+
 def test_a_column_shows_the_readings_that_it_is_for() -> None:
     header = [own for group, own in layout(table(recipe())).header if "protocol" in own and group == "validation"]
     assert header == ["ours, protocol “paper”"]

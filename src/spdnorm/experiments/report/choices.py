@@ -13,11 +13,15 @@ __all__ = ["choices", "chosen_row"]
 def chosen_row(table: Table, rows: Sequence[Row]) -> Row | None:
     """Return the row with the largest mean in the column to choose by; the first of equal ones.
 
-    Only rows none of whose runs is missing there are compared, and only by the protocol ``paper``.
+    Rows none of whose runs is missing there are compared, by the protocol ``paper``; those with as many replicates as
+    any row of the table: of few replicates a large mean is more often luck.
     """
-    assert table.recipe.choose_by is not None
-    whole = [(row, cell) for row in rows if (cell := _whole(table, row, table.recipe.choose_by)) is not None]
-    return max(whole, key=lambda pair: pair[1].mean)[0] if whole else None
+    by = table.recipe.choose_by
+    assert by is not None
+    cells = {row.key: cell for row in table.recipe.rows if (cell := _whole(table, row, by)) is not None}
+    most = max((cell.replicates for cell in cells.values()), default=0)
+    whole = [row for row in rows if row.key in cells and cells[row.key].replicates == most]
+    return max(whole, key=lambda row: cells[row.key].mean) if whole else None
 
 
 def choices(table: Table) -> list[str]:
