@@ -99,6 +99,10 @@ def test_the_ablation_chooses_without_the_test_session() -> None:
     hashes = [entry.config.hash for entry in [*inner, *outer]]
     assert len(set(hashes)) == len(hashes) == 2 * 55 * len(ablation.rows)
     assert all(row.group for row in ablation.rows)
+    published = load_recipe("mamem_acc")
+    for row in ("gbwbn", "liebn", "spdmbn", "spdnet"):
+        shared = {entry.config.hash for entry in published.entries(rows=(row,))}
+        assert shared == {entry.config.hash for entry in outer if entry.row == row}
 
 
 @pytest.fixture(scope="module")
