@@ -14,7 +14,7 @@ from spdnorm.experiments.recipe import Row
 from spdnorm.experiments.run import run
 
 #: Tables of the paper; the others are ours.
-OURS = {"demo", "mamem_variants"}
+OURS = {"demo", "mamem_ablation", "mamem_variants"}
 TABLES = [name for name in recipe_names() if name not in OURS]
 NORMS = {"none", "spd", "spdm", "manifold", "lie", "gbw", "bw"}
 

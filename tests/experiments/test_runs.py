@@ -236,7 +236,7 @@ def test_a_loss_that_is_no_number_is_never_the_best() -> None:
         one._remember(epoch, {"validation_loss": loss})
         several._remember(epoch, [{"validation_loss": loss}, {"validation_loss": float("nan")}])
     assert one.best is not None
-    assert (one.best["epoch"], one.best["loss"]) == (3, 1.0)
+    assert (one.best["epoch"], one.best["score"]) == (3, (1.0,))
     # A network that only ever diverged still had a validation part: its reading is that of the first epoch.
     assert [several.chosen_epoch(i) for i in range(2)] == [3, 1]
 

@@ -153,13 +153,14 @@ def test_damaged_and_foreign_files_are_errors_and_run_nothing(tmp_path, kind):
 def test_a_checkpoint_of_an_earlier_format_is_migrated(tmp_path, monkeypatch):
     path = tmp_path / "checkpoint.pt"
     save_checkpoint(path, {"weights": torch.ones(2)}, config_hash="mine")
-    monkeypatch.setattr(files, "FORMAT", 2)
-    with pytest.raises(CheckpointError, match="format 1"):
+    now = files.FORMAT
+    monkeypatch.setattr(files, "FORMAT", now + 1)
+    with pytest.raises(CheckpointError, match=f"format {now}"):
         load_checkpoint(path, config_hash="mine")
-    monkeypatch.setitem(files.MIGRATIONS, 1, lambda state: {**state, "model": state["weights"] * 2})
+    monkeypatch.setitem(files.MIGRATIONS, now, lambda state: {**state, "model": state["weights"] * 2})
     assert load_checkpoint(path, config_hash="mine")["model"].tolist() == [2.0, 2.0]
-    monkeypatch.setattr(files, "FORMAT", 0)
-    with pytest.raises(CheckpointError, match="format 1"):
+    monkeypatch.setattr(files, "FORMAT", now - 1)
+    with pytest.raises(CheckpointError, match=f"format {now}"):
         load_checkpoint(path, config_hash="mine")
 
 

@@ -43,6 +43,10 @@ def why_not(config: RunConfig) -> str | None:
         return "the Riemannian optimisers move one network at a time; use a torch- one"
     if config.train.precision != "true":
         return "mixed precision is for one network at a time"
+    if config.train.statistics != "running":
+        return "statistics are computed anew for one network at a time"
+    if config.train.metric_penalty or config.train.crop < 1.0:
+        return "metric_penalty and crop are for one network at a time"
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from .data import Part, TaskData
 from .errors import ExperimentError
 from .evaluation import CHUNK
 from .optimizers import make_schedule, make_stacked_optimizer
+from .selection import score_of
 
 __all__ = ["BatchedTrainer"]
 
@@ -53,7 +53,7 @@ class BatchedTrainer:
         self.schedule = make_schedule(self.optimizer, self.config.optim.schedule, epochs=self.config.train.epochs)
         self.orders = [torch.Generator().manual_seed(config.seed) for config in configs]
         self.histories: list[list[dict[str, float]]] = [[] for _ in configs]
-        self.best_loss = [float("inf")] * self.count
+        self.best_score: list[tuple[float, ...] | None] = [None] * self.count
         self.best_epoch = [0] * self.count
         self.best: State = {}
 
@@ -85,7 +85,8 @@ class BatchedTrainer:
 
     def _loss(self, params: State, buffers: State, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         logits = functional_call(self.base, (params, buffers), (x,))
-        return cross_entropy(logits, y), (logits.argmax(-1) == y).sum()
+        loss = cross_entropy(logits, y, label_smoothing=self.config.train.label_smoothing)
+        return loss, (logits.argmax(-1) == y).sum()
 
     def _train(self) -> list[dict[str, float]]:
         x, y = self.train.x, self.train.y
@@ -152,20 +153,25 @@ class BatchedTrainer:
 
     def _remember(self, epoch: int, rows: list[dict[str, float]]) -> list[bool]:
         # As one by one: a loss that is no number is worse than any, and the first epoch stands until then.
-        losses = [row["validation_loss"] if math.isfinite(row["validation_loss"]) else math.inf for row in rows]
-        better = [not self.best or loss < best for loss, best in zip(losses, self.best_loss, strict=True)]
+        scores = [score_of(row, self.config.train.select) for row in rows]
+        better = [
+            score is not None and (best is None or score < best)
+            for score, best in zip(scores, self.best_score, strict=True)
+        ]
         state = {**self.params, **self.buffers}
-        if not self.best:
+        if not self.best and any(better):
             self.best = {key: value.detach().clone() for key, value in state.items()}
         for index in (i for i, is_better in enumerate(better) if is_better):
-            self.best_loss[index], self.best_epoch[index] = losses[index], epoch
+            self.best_score[index], self.best_epoch[index] = scores[index], epoch
             for key, value in state.items():
                 self.best[key][index] = value.detach()[index]
         return better
 
     def chosen_epoch(self, index: int) -> int | None:
-        """Return the epoch with the smallest validation loss of one network; None without a validation part."""
-        return self.best_epoch[index] or None
+        """Return the epoch of one network that the validation part chose; None without a validation part."""
+        if self.validation is None:
+            return None
+        return self.best_epoch[index] or self.epoch
 
     def last_state(self, index: int) -> State:
         """Return the state of one network as its own ``state_dict`` would have it."""
@@ -187,7 +193,7 @@ class BatchedTrainer:
             "orders": [generator.get_state() for generator in self.orders],
             "histories": self.histories,
             "best": self.best,
-            "best_loss": self.best_loss,
+            "best_score": self.best_score,
             "best_epoch": self.best_epoch,
         }
 
@@ -203,7 +209,7 @@ class BatchedTrainer:
             generator.set_state(saved.cpu())
         self.histories = [list(history) for history in state["histories"]]
         self.best = state["best"]
-        self.best_loss, self.best_epoch = list(state["best_loss"]), list(state["best_epoch"])
+        self.best_score, self.best_epoch = list(state["best_score"]), list(state["best_epoch"])
 
 
 def _stack(parts: Sequence[Part]) -> Part:

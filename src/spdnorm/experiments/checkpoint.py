@@ -13,10 +13,24 @@ from .files import atomic
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-FORMAT = 1
+FORMAT = 2
+
+
+def _scores(state: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 compared epochs by their loss alone, and evaluated the trained network itself."""
+    if "history" in state:
+        state["evaluated"] = {}
+    if best := state.get("best_loss"):
+        state["best_score"] = [
+            (loss,) if epoch else None for loss, epoch in zip(best, state["best_epoch"], strict=True)
+        ]
+    elif (best := state.get("best")) is not None and "loss" in best:
+        best["score"] = (best.pop("loss"),)
+    return state
+
 
 #: From each earlier format, what makes its state one of the next.
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _scores}
 
 
 def save_checkpoint(path: Path, state: dict[str, Any], *, config_hash: str) -> None:

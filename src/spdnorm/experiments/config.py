@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from .errors import ConfigError
 
 __all__ = [
+    "AverageConfig",
     "DataConfig",
     "ModelConfig",
     "OptimConfig",
@@ -51,6 +52,8 @@ def _plain(value: Any) -> Any:
 
 
 Options = Annotated[dict[str, Any], BeforeValidator(_plain)]
+#: One entry for each layer.
+LayerOptions = Annotated[list[dict[str, Any]], BeforeValidator(_plain)]
 
 
 class SplitConfig(Frozen):
@@ -59,7 +62,9 @@ class SplitConfig(Frozen):
     ``column``: a metadata column holds ``train``, ``validation`` and ``test``. ``half``: a random half of every
     class trains, the rest tests; ``fold`` picks the draw. ``groups``: ``folds`` folds that never share a group
     (a subject, say); fold number ``fold`` tests. ``sessions``: the last session (in sorted order) of every
-    group tests, the one before validates. ``validation`` is the fraction of the training samples, or of the
+    group tests, the one before validates. ``inner``: ``column`` without its test part, to choose a configuration by:
+    what validates there tests, and of what trains there the last session of every group validates.
+    ``validation`` is the fraction of the training samples, or of the
     training groups, that is put aside where the split itself names none.
 
     Examples
@@ -69,7 +74,7 @@ class SplitConfig(Frozen):
     2
     """
 
-    by: Literal["column", "half", "groups", "sessions"] = "column"
+    by: Literal["column", "half", "groups", "sessions", "inner"] = "column"
     column: str = "split"
     group: str = "subject"
     folds: int = Field(default=10, ge=2)
@@ -103,7 +108,7 @@ class DataConfig(Frozen):
 
 
 class ModelConfig(Frozen):
-    """A network by name, and the normalisation in it.
+    """A network by name, and the normalisation in it; a list of ``norm_options`` has an entry for each layer.
 
     Examples
     --------
@@ -114,7 +119,7 @@ class ModelConfig(Frozen):
 
     name: str
     norm: str = "none"
-    norm_options: Options = {}
+    norm_options: Options | LayerOptions = {}
     options: Options = {}
 
 
@@ -151,11 +156,38 @@ class OptimConfig(Frozen):
     schedule: ScheduleConfig = ScheduleConfig()
 
 
+class AverageConfig(Frozen):
+    """Averaging of weights: what is evaluated and kept is the average, what is trained goes on without it.
+
+    ``ema``: exponential, of every step, with weight ``decay`` for the past. ``equal``: of the ends of the epochs
+    after that share ``start`` of them. SPD parameters are averaged as their logarithms, other constrained ones in the
+    coordinates of their torch parametrisation: the average satisfies every constraint.
+
+    Examples
+    --------
+    >>> from spdnorm.experiments.config import AverageConfig
+    >>> AverageConfig(name="ema", decay=0.99).decay
+    0.99
+    """
+
+    name: Literal["none", "ema", "equal"] = "none"
+    decay: float = Field(default=0.99, ge=0.0, lt=1.0)
+    start: float = Field(default=0.5, ge=0.0, lt=1.0)
+
+
 class TrainConfig(Frozen):
     """The training loop.
 
     ``dtype="mixed"`` has float32 signals and convolutions and float64 matrices, as the released code of the paper;
     ``precision`` is automatic mixed precision on top of float32.
+
+    ``select`` chooses the epoch that the protocol ``paper`` reads: by the validation loss, by the validation accuracy
+    (of equal ones the smaller loss), or the last one. ``statistics="refit"`` evaluates with the statistics of the
+    whole training part under the weights at hand in place of running ones; an average of weights needs it. ``freeze``
+    are patterns of parameters that stay at their start (``"*.bimap.*"``). ``crop`` shows the network a window of that
+    share of each signal, drawn anew for every batch. ``metric_start="barycentre"`` puts the metric parameter M of
+    GBWBN where the barycentre of the training data is the identity; ``metric_penalty`` times the squared distance of
+    log M from its start is added to the loss.
 
     Examples
     --------
@@ -174,11 +206,31 @@ class TrainConfig(Frozen):
     test_every: int = Field(default=0, ge=0)
     #: Epochs after which the condition numbers of the features around the norm layer are counted.
     condition_epochs: tuple[int, ...] = ()
+    select: Literal["loss", "accuracy", "last"] = "loss"
+    statistics: Literal["running", "refit"] = "running"
+    average: AverageConfig = AverageConfig()
+    label_smoothing: float = Field(default=0.0, ge=0.0, lt=1.0)
+    freeze: tuple[str, ...] = ()
+    crop: float = Field(default=1.0, gt=0.0, le=1.0)
+    metric_start: Literal["identity", "barycentre"] = "identity"
+    metric_penalty: float = Field(default=0.0, ge=0.0)
 
     @model_validator(mode="after")
     def _precision_fits(self) -> Self:
         if self.precision != "true" and self.dtype != "float32":
             raise ValueError(f"precision={self.precision!r} mixes with float32; set train.dtype=float32")
+        return self
+
+    @model_validator(mode="after")
+    def _average_has_statistics(self) -> Self:
+        if self.average.name != "none" and self.statistics != "refit":
+            raise ValueError("running statistics belong to no average of weights; set train.statistics=refit")
+        return self
+
+    @model_validator(mode="after")
+    def _stopping_has_a_best(self) -> Self:
+        if self.early_stopping is not None and self.select == "last":
+            raise ValueError("early_stopping counts from the best epoch; set train.select to loss or accuracy")
         return self
 
 
@@ -212,9 +264,26 @@ class RunConfig(Frozen):
         return validate(type(self), tree)
 
 
+#: Options of the training loop that came later: left out at their defaults, so that earlier runs keep their names.
+LATER = (
+    "average",
+    "crop",
+    "freeze",
+    "label_smoothing",
+    "metric_penalty",
+    "metric_start",
+    "select",
+    "statistics",
+)
+
+
 def canonical(config: BaseModel) -> str:
     """Return the one JSON text of a configuration: sorted keys, whole floats as integers, no spaces."""
     content = {"schema": SCHEMA_VERSION, **_plain(config.model_dump(mode="json"))}
+    train = content.get("train")
+    if isinstance(train, dict):
+        plain = _plain(TrainConfig().model_dump(mode="json"))
+        content["train"] = {k: v for k, v in train.items() if k not in LATER or v != plain[k]}
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

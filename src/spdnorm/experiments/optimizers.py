@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -13,7 +14,7 @@ from .. import optim
 from .config import OptimConfig, ScheduleConfig
 from .errors import ConfigError
 
-__all__ = ["Schedule", "make_optimizer", "make_schedule", "make_stacked_optimizer"]
+__all__ = ["Schedule", "freeze", "make_optimizer", "make_schedule", "make_stacked_optimizer"]
 
 
 class Schedule:
@@ -37,6 +38,17 @@ class Schedule:
         """Put a state back."""
         if self.scheduler is not None:
             self.scheduler.load_state_dict(state)
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
+    """Keep the parameters whose names match at their start; a pattern that matches none is an error."""
+    names = [name for name, _ in model.named_parameters()]
+    for pattern in patterns:
+        matching = fnmatch.filter(names, pattern)
+        if not matching:
+            raise ConfigError(f"train.freeze: {pattern!r} matches no parameter; there are {', '.join(names)}")
+        for name in matching:
+            model.get_parameter(name).requires_grad_(False)
 
 
 def make_optimizer(model: nn.Module, config: OptimConfig) -> Optimizer:

@@ -1,7 +1,7 @@
 """The same training, read in two ways.
 
-``paper``: the epoch with the smallest validation loss, accuracy on the test part, per sample. Where a data set has
-no validation part (the halves of HDM05 and NTU), the last epoch.
+``paper``: the epoch with the smallest validation loss (or as ``train.select`` says), accuracy on the test part, per
+sample. Where a data set has no validation part (the halves of HDM05 and NTU), the last epoch.
 
 ``released``: what the authors' published script prints as test accuracy. It validates on the session that the
 paper tests on and reads its "test" accuracy on the session that the paper validates on, from the last epoch,
@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from .selection import SELECTIONS
+
 __all__ = ["PROTOCOLS", "Protocol", "readings"]
 
 Protocol = Literal["paper", "released"]
@@ -20,7 +22,7 @@ PROTOCOLS: tuple[Protocol, ...] = ("paper", "released")
 
 
 def readings(
-    history: Sequence[Mapping[str, float]], *, chosen_epoch: int | None, stopped_early: bool
+    history: Sequence[Mapping[str, float]], *, chosen_epoch: int | None, stopped_early: bool, select: str = "loss"
 ) -> dict[str, dict[str, Any]]:
     """Return the reading of each protocol.
 
@@ -29,16 +31,18 @@ def readings(
     history : sequence of rows
         All epochs.
     chosen_epoch : int or None
-        Epoch (from 1) with the smallest validation loss; None without a validation part.
+        Epoch (from 1) that the validation part chose; None without a validation part.
     stopped_early : bool
         The last epoch was then not the one that the released script would have read: no such reading.
+    select : str
+        ``train.select``: how it was chosen.
     """
     last = history[-1]
     if chosen_epoch is None:
         paper = _reading(last, part="test", average="samples", selection="last epoch")
     else:
         row = history[chosen_epoch - 1]
-        paper = _reading(row, part="test", average="samples", selection="smallest validation loss")
+        paper = _reading(row, part="test", average="samples", selection=SELECTIONS[select])
     found = {"paper": paper}
     if not stopped_early:
         part = "test" if chosen_epoch is None else "validation"

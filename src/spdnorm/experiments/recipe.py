@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 
 from .config import Frozen, RunConfig, set_dotted, validate
 from .errors import ConfigError
+from .readings import PROTOCOLS, Protocol
 
 __all__ = ["Column", "Entry", "Recipe", "Row", "load_recipe", "recipe_names"]
 
@@ -41,6 +42,8 @@ class Row(Frozen):
 
     key: str
     label: str
+    #: Rows among which one is chosen, where the recipe says by which column.
+    group: str = ""
     set: dict[str, Any] = Field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     paper: dict[str, tuple[float, float]] = Field(default_factory=dict)
@@ -59,6 +62,8 @@ class Column(Frozen):
     members: Walk | None = None
     #: Show the paper's seconds an epoch beside ours.
     time: bool = False
+    #: Which readings to show.
+    protocols: tuple[Protocol, ...] = PROTOCOLS
     #: Run only where it is asked for, or by the quick form.
     optional: bool = False
 
@@ -89,6 +94,8 @@ class Recipe(Frozen):
     title: str
     source: str = ""
     layout: Literal["accuracy", "transposed", "conditions"] = "accuracy"
+    #: The column by which a row is chosen, for what the others then say of it: one that saw no test part.
+    choose_by: str | None = None
     row_title: str = "Models"
     notes: str = ""
     #: What to say after the table was run from the command line.
@@ -107,6 +114,8 @@ class Recipe(Frozen):
             if len(set(keys)) < len(keys):
                 raise ValueError(f"two {what}s have the same key: {keys}")
         columns = {column.key for column in self.columns}
+        if self.choose_by is not None and self.choose_by not in columns:
+            raise ValueError(f"choose_by names the unknown column {self.choose_by!r}; there are {sorted(columns)}")
         for row in self.rows:
             unknown = (set(row.paper) | set(row.paper_seconds) | set(row.columns or ())) - columns
             if unknown:

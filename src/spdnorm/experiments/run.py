@@ -18,11 +18,12 @@ from .checkpoint import load_checkpoint, save_checkpoint
 from .config import RunConfig
 from .data import TaskData, load_task
 from .distributed import make_fabric, synchronized
-from .errors import CheckpointError
+from .errors import CheckpointError, ConfigError
 from .execution import Execution
 from .files import full_disk_errors, write_json, write_text
 from .logs import CsvLog, EpochLog, ProgressLog, TensorBoardLog, shows_progress
-from .optimizers import make_optimizer, make_schedule
+from .metric_parameters import start_metrics
+from .optimizers import freeze, make_optimizer, make_schedule
 from .readings import readings
 from .store import RunFolder, Store
 from .trainer import Trainer
@@ -91,11 +92,15 @@ def run(
 
 def make_trainer(config: RunConfig, task: TaskData, fabric: Fabric) -> Trainer:
     """Return a trainer at its start: everything seeded, nothing trained."""
+    if config.train.crop < 1.0 and not task.holds_signals:
+        raise ConfigError("train.crop takes windows of signals; this run's samples are matrices")
     rng.seed_all(config.seed)
     model = make_model(config.model, task, dtype=config.train.dtype)
     if fabric.world_size > 1:
         model = synchronized(model)
     model = model.to(fabric.device)
+    freeze(model, config.train.freeze)
+    start_metrics(model, task.train, config.train)
     optimizer = make_optimizer(model, config.optim)
     schedule = make_schedule(optimizer, config.optim.schedule, epochs=config.train.epochs)
     return Trainer(config=config, task=task, model=model, optimizer=optimizer, schedule=schedule, fabric=fabric)
@@ -154,13 +159,13 @@ def _open_logs(
 
 
 def _finish(config: RunConfig, folder: RunFolder, execution: Execution, trainer: Trainer) -> dict[str, Any]:
-    last = trainer.module.state_dict()
+    last = trainer.evaluated.module.state_dict()
     selected = last if trainer.best is None else trainer.best["model"]
     save_checkpoint(folder.model_file, {"selected": selected, "last": last}, config_hash=config.hash)
     result = make_result(
         config,
         history=trainer.history,
-        chosen_epoch=None if trainer.best is None else trainer.best["epoch"],
+        chosen_epoch=trainer.chosen_epoch,
         conditions=trainer.conditions,
         parameters=sum(p.numel() for p in trainer.module.parameters()),
         commit=environment.commit(),
@@ -187,7 +192,12 @@ def make_result(
         "config": config.model_dump(mode="json"),
         "seed": config.seed,
         "epochs": len(history),
-        "readings": readings(history, chosen_epoch=chosen_epoch, stopped_early=len(history) < config.train.epochs),
+        "readings": readings(
+            history,
+            chosen_epoch=chosen_epoch,
+            stopped_early=len(history) < config.train.epochs,
+            select=config.train.select,
+        ),
         "train_accuracy": history[-1]["train_accuracy"],
         "train_loss": history[-1]["train_loss"],
         "seconds_per_epoch": mean(seconds),

@@ -87,6 +87,19 @@ def _sessions(dataset: Dataset, config: SplitConfig, rng: np.random.Generator) -
     return Split(*(np.flatnonzero(part == name) for name in ("train", "validation", "test")))
 
 
+def _inner(dataset: Dataset, config: SplitConfig, rng: np.random.Generator) -> Split:
+    outer = _by_column(dataset, config, rng)
+    groups, sessions = dataset.column(config.group)[outer.train], dataset.column("session")[outer.train]
+    last = np.zeros(len(outer.train), dtype=bool)
+    for group in np.unique(groups):
+        inside = groups == group
+        present = np.unique(sessions[inside])
+        if len(present) < 2:
+            raise ConfigError(f"data.split inner: {config.group} {group} trains on one session only")
+        last |= inside & (sessions == present[-1])
+    return Split(outer.train[~last], outer.train[last], outer.validation)
+
+
 def _hold_out(dataset: Dataset, parts: Split, config: SplitConfig, rng: np.random.Generator) -> Split:
     if config.by == "groups":
         groups = dataset.column(config.group)[parts.train]
@@ -106,4 +119,4 @@ def _part_of_each_class(among: np.ndarray, y: np.ndarray, fraction: float, rng: 
     return np.sort(np.concatenate(chosen))
 
 
-_SPLITTERS = {"column": _by_column, "half": _half, "groups": _groups, "sessions": _sessions}
+_SPLITTERS = {"column": _by_column, "half": _half, "groups": _groups, "sessions": _sessions, "inner": _inner}

@@ -7,7 +7,6 @@ before the end of an epoch.
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
@@ -21,10 +20,14 @@ from torch.optim import Optimizer
 from . import rng
 from .conditioning import condition_counts
 from .config import RunConfig
+from .cropping import cropped
 from .data import Part, TaskData
 from .errors import CheckpointError
+from .evaluated import Evaluated
 from .evaluation import evaluate
+from .metric_parameters import MetricPenalty
 from .optimizers import Schedule
+from .selection import score_of
 
 __all__ = ["Trainer"]
 
@@ -48,7 +51,7 @@ class Trainer:
     history : list of dict
         One row of numbers for each epoch done.
     best : dict or None
-        ``epoch`` (from 1), ``loss`` and ``model`` (state) of the smallest validation loss so far.
+        ``epoch`` (from 1), ``score`` and ``model`` (state) of the best epoch so far on the validation part.
     """
 
     def __init__(
@@ -68,6 +71,9 @@ class Trainer:
         self.fabric = fabric
         self.model, self.optimizer = fabric.setup(model, optimizer)
         self.raw_optimizer = optimizer
+        self.evaluated = Evaluated(model, config.train, task.train)
+        weight = config.train.metric_penalty
+        self.penalty = MetricPenalty(model, weight=weight) if weight else None
         self.order = torch.Generator().manual_seed(config.seed)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Any] | None = None
@@ -91,6 +97,7 @@ class Trainer:
         epoch = self.epoch + 1
         row: dict[str, float] = {"epoch": epoch, "lr": self.optimizer.param_groups[0]["lr"]}
         row |= self._train()
+        self.evaluated.epoch_done(epoch)
         if self.task.validation is not None:
             row |= self._evaluate("validation", self.task.validation)
             self._remember(epoch, row)
@@ -110,7 +117,7 @@ class Trainer:
     def _train(self) -> dict[str, float]:
         part, size = self.task.train, self.config.train.batch_size
         model, optimizer, fabric = self.model, self.optimizer, self.fabric
-        clip = self.config.train.gradient_clip
+        clip, smoothing = self.config.train.gradient_clip, self.config.train.label_smoothing
         world, rank = fabric.world_size, fabric.global_rank
         if world > 1:
             # Dropout of each process' own, and of each epoch's: a checkpoint holds the random state of one process.
@@ -123,18 +130,20 @@ class Trainer:
         for start in range(0, len(part), size):
             batch = order[start : start + size]
             share = batch[rank::world]
-            x, y = part.x[share], part.y[share]
+            x, y = cropped(part.x[share], self.config.train.crop, self.order), part.y[share]
             optimizer.zero_grad(set_to_none=True)
             logits = model(x)
             if world > 1:
                 # DDP averages the gradients of the processes, whose shares of a batch may differ in size.
-                loss = cross_entropy(logits, y, reduction="sum") * (world / len(batch))
+                summed = cross_entropy(logits, y, reduction="sum", label_smoothing=smoothing)
+                loss = summed * (world / len(batch))
             else:
-                loss = cross_entropy(logits, y)
-            fabric.backward(loss)
+                loss = cross_entropy(logits, y, label_smoothing=smoothing)
+            fabric.backward(loss if self.penalty is None else loss + self.penalty())
             if clip is not None:
                 fabric.clip_gradients(model, optimizer, max_norm=clip)
             optimizer.step()
+            self.evaluated.step_done()
             loss_sum += loss.detach() * (len(batch) / world)
             hits += (logits.detach().argmax(-1) == y).sum()
         total, hit = self._sum(loss_sum), self._sum(hits)
@@ -153,7 +162,7 @@ class Trainer:
 
     def _evaluate(self, name: str, part: Part) -> dict[str, float]:
         with self.fabric.autocast():
-            found = evaluate(self.module, part, batch_size=self.config.train.batch_size)
+            found = evaluate(self.evaluated.module, part, batch_size=self.config.train.batch_size)
         return {
             f"{name}_loss": found.loss,
             f"{name}_accuracy": found.accuracy,
@@ -161,17 +170,25 @@ class Trainer:
         }
 
     def _remember(self, epoch: int, row: dict[str, float]) -> None:
-        # A loss that is no number is worse than any; the first epoch is the choice until another is better.
-        loss = row["validation_loss"] if math.isfinite(row["validation_loss"]) else math.inf
-        if self.best is None or loss < self.best["loss"]:
-            state = {key: value.detach().clone() for key, value in self.module.state_dict().items()}
-            self.best = {"epoch": epoch, "loss": loss, "model": state}
+        score = score_of(row, self.config.train.select)
+        if score is not None and (self.best is None or score < self.best["score"]):
+            module = self.evaluated.module
+            state = {key: value.detach().clone() for key, value in module.state_dict().items()}
+            self.best = {"epoch": epoch, "score": score, "model": state}
+
+    @property
+    def chosen_epoch(self) -> int | None:
+        """The epoch that the validation part, or its absence, leaves to be read; None without a validation part."""
+        if self.task.validation is None:
+            return None
+        return self.epoch if self.best is None else self.best["epoch"]
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that the next epoch depends on, and all that has been recorded."""
         return {
             "world_size": self.fabric.world_size,
             "model": self.module.state_dict(),
+            "evaluated": self.evaluated.state_dict(),
             "optimizer": self.raw_optimizer.state_dict(),
             "schedule": self.schedule.state_dict(),
             "rng": rng.capture(),
@@ -189,6 +206,7 @@ class Trainer:
                 f"{self.fabric.world_size}: the sums would differ"
             )
         self.module.load_state_dict(state["model"])
+        self.evaluated.load_state_dict(state["evaluated"])
         self.raw_optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
         rng.restore(state["rng"])

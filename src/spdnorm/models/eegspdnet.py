@@ -36,7 +36,7 @@ class EEGSPDNet(VersionedState):
         ``segments`` gives one matrix a segment, sharing the SPDNet's channels.
     spd_dtype : torch.dtype, optional
         Another precision for all that follows the convolutions; the released code has float64 there, float32 before.
-    threshold, vectorize, parametrized
+    threshold, vectorize, dropout, parametrized
         Of :class:`SPDNet`.
 
     Shape
@@ -69,6 +69,7 @@ class EEGSPDNet(VersionedState):
         spd_dtype: torch.dtype | None = None,
         threshold: float = 1e-4,
         vectorize: str = "half",
+        dropout: float = 0.0,
         parametrized: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -96,6 +97,7 @@ class EEGSPDNet(VersionedState):
             channels=segments,
             threshold=threshold,
             vectorize=vectorize,
+            dropout=dropout,
             parametrized=parametrized,
             device=device,
             dtype=spd_dtype or dtype,

@@ -63,6 +63,8 @@ class SPDNet(VersionedState):
         Of ReEig. The last ReEig and LogEig share one eigendecomposition.
     vectorize : "half" or "full"
         Layout of the logarithm, see :class:`spdnorm.nn.LogEig`.
+    dropout : float
+        Share of the vector's entries that the linear layer does not see in training.
     parametrized : bool
         See :class:`spdnorm.nn.BiMap`; a norm given by name follows, its SPD parameters then being geoopt's, under the
         Bures-Wasserstein metric for ``"gbw"`` and ``"bw"``, the affine-invariant one for the others.
@@ -90,6 +92,7 @@ class SPDNet(VersionedState):
         channels: int | None = None,
         threshold: float = 1e-4,
         vectorize: str = "half",
+        dropout: float = 0.0,
         parametrized: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -117,6 +120,7 @@ class SPDNet(VersionedState):
             last = i == len(norms) - 1
             self.blocks.append(SPDBlock(bimap, layer, nn.Identity() if last else ReEig(threshold)))
         self.logeig = LogEig(vectorize=vectorize, threshold=threshold)
+        self.dropout = nn.Dropout(dropout)
         width = self.logeig.out_features(dims[-1]) * (channels or 1)
         self.head = nn.Linear(width, n_outputs, device=device, dtype=dtype)
 
@@ -128,4 +132,4 @@ class SPDNet(VersionedState):
 
     def forward(self, x: Tensor, domains: Tensor | None = None) -> Tensor:
         """Logits of SPD matrices; ``domains`` (N,) for domain-specific normalisation."""
-        return self.head(self.features(x, domains))
+        return self.head(self.dropout(self.features(x, domains)))

@@ -30,6 +30,10 @@ def report(
     reference: Annotated[
         str | None, typer.Option("--against", help="A row to compare with every other one, by paired runs.")
     ] = None,
+    pooled: Annotated[
+        bool, typer.Option("--pooled", help="Pool the networks of each row over seeds; needs data and weights.")
+    ] = False,
+    data_dir: opt.DataDir = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Results",
 ) -> None:
     """Print tables and write them as Markdown, LaTeX and one self-contained HTML page."""
@@ -41,5 +45,14 @@ def report(
         for table in tables:
             show_table(table)
         folder = out or store.report
-        for path in write_report(tables, folder, title=title, figures=figures or (), reference=reference):
+        written = write_report(
+            tables,
+            folder,
+            title=title,
+            figures=figures or (),
+            reference=reference,
+            pools=pooled,
+            data_dir=None if data_dir is None else str(data_dir),
+        )
+        for path in written:
             typer.echo(path)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..files import read_json
 from ..table import Table
+from .choices import choices
 
 __all__ = ["facts"]
 
@@ -35,6 +36,7 @@ def facts(table: Table) -> list[str]:
             "± is the standard deviation over replicates (seeds or folds) of the average over members (subjects)."
         )
         lines += _member_spreads(table)
+        lines += choices(table)
     seeds = sorted({result["seed"] for result in results})
     epochs = sorted({result["config"]["train"]["epochs"] for result in results})
     lines.append(f"Seeds {_list(seeds)}; {_list(epochs)} epochs; {len(results)} of {len(table.places)} runs done.")

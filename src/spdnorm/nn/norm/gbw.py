@@ -11,10 +11,15 @@ from torch import Tensor
 from spdnorm.functional import Options, Statistics, riemannian_batch_norm
 from spdnorm.functional.gbw import gbw_kernel
 from spdnorm.functional.kernels import NormKernel
+from spdnorm.functional.layout import to_batch
 from spdnorm.functional.reference import reference_gbw_batch_norm, reference_statistics
 from spdnorm.geometry import Average
+from spdnorm.linalg import clampm, congruence, eye_like, full_precision, powm, sqrt_and_inverse, sqrtm
 from spdnorm.nn.constraints import assign, register_nonzero, spd_roots, spd_roots_and_value, unconstrained
 from spdnorm.nn.norm.base import RiemannianBatchNorm
+
+#: Bound on the steps of ``start_metric``.
+_METRIC_STEPS = 60
 
 
 def _theta_by_its_logarithm(state: dict[str, Any], prefix: str) -> None:
@@ -115,6 +120,49 @@ class GBWBatchNorm(RiemannianBatchNorm):
         if isinstance(self.theta, Tensor):
             like = unconstrained(self, "theta")
             assign(self, "theta", torch.full_like(like, self._initial_theta))
+
+    @torch.no_grad()
+    @full_precision
+    def start_metric(self, x: Tensor) -> None:
+        """Put the metric parameter M at the data's barycentre under the metric that M itself defines.
+
+        M^-1/2 X^theta M^-1/2, where statistics are taken, then has the identity as its barycentre, whatever the data's
+        scale and directions: M is the mean of the geometric means of M and X_i^theta, the power mean of order 1/2 of
+        the X_i^theta (Lim and Palfia 2012).
+
+        Parameters
+        ----------
+        x : Tensor, shape (N, n, n) or (N, C, n, n)
+            Data as the layer will see it, positive definite on the whole.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from spdnorm.geometry import random_spd
+        >>> from spdnorm.nn import GBWBatchNorm
+        >>> layer, x = GBWBatchNorm(4, dtype=torch.float64), random_spd(4, 10)
+        >>> layer.start_metric(x)
+        >>> torch.allclose(layer.exact_statistics(x).mean, torch.eye(4).double(), atol=1e-6)
+        True
+        """
+        if not self.learn_metric:
+            raise ValueError("this layer has no metric parameter: create it with learn_metric=True")
+        self._check_input(x)
+        batch = to_batch(x, self.channels)
+        if batch.shape[0] == 0:
+            raise ValueError("`x` is empty: a barycentre needs at least one matrix")
+        if self.floor is not None:
+            batch = clampm(batch, self.floor)
+        powers = powm(batch, float(self.theta))
+        metric = powers.mean(0)
+        # Each step at least halves Thompson's distance from the fixed point.
+        for _ in range(_METRIC_STEPS):
+            root, inverse = sqrt_and_inverse(metric)
+            mean = sqrtm(congruence(inverse, powers)).mean(0)
+            metric = congruence(root, mean)
+            if (mean - eye_like(mean)).abs().amax() < torch.finfo(mean.dtype).eps ** 0.75:
+                break
+        assign(self, "metric", metric)
 
     def kernel(self) -> NormKernel[Any]:
         """The kernel under the current metric."""
