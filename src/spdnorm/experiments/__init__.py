@@ -10,6 +10,7 @@ except ModuleNotFoundError as error:
         f"spdnorm.experiments needs the package {error.name!r}: pip install 'spdnorm[experiments]'", name=error.name
     ) from error
 
+from .baselines import BASELINES, baseline_accuracies, make_baseline
 from .config import DataConfig, ModelConfig, OptimConfig, RunConfig, ScheduleConfig, SplitConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, ExperimentError, RunLockedError
 from .execution import Execution
@@ -18,6 +19,7 @@ from .store import RunFolder, Store
 from .table import Table, load_tables
 
 __all__ = [
+    "BASELINES",
     "CheckpointError",
     "ConfigError",
     "DataConfig",
@@ -34,7 +36,9 @@ __all__ = [
     "Store",
     "Table",
     "TrainConfig",
+    "baseline_accuracies",
     "load_recipe",
     "load_tables",
+    "make_baseline",
     "recipe_names",
 ]

@@ -43,6 +43,8 @@ def why_not(config: RunConfig) -> str | None:
         return "the Riemannian optimisers move one network at a time; use a torch- one"
     if config.train.precision != "true":
         return "mixed precision is for one network at a time"
+    if config.data.domain is not None or config.train.adapt:
+        return "statistics by domain, and those of a part that is evaluated, are taken for one network at a time"
     return None
 
 

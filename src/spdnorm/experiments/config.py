@@ -9,9 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from .errors import ConfigError
 
@@ -38,6 +47,16 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
+    #: Keys that came after results had been published: left out while they are at their default, so that the hash of a
+    #: run that does not use them stays what it was.
+    added: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        unused = {name for name in self.added if getattr(self, name) == fields[name].default}
+        return {name: value for name, value in handler(self).items() if name not in unused}
+
 
 def _plain(value: Any) -> Any:
     # TOML, YAML and the command line spell the same number differently: 1 and 1.0 are one configuration.
@@ -58,8 +77,10 @@ class SplitConfig(Frozen):
 
     ``column``: a metadata column holds ``train``, ``validation`` and ``test``. ``half``: a random half of every
     class trains, the rest tests; ``fold`` picks the draw. ``groups``: ``folds`` folds that never share a group
-    (a subject, say); fold number ``fold`` tests. ``sessions``: the last session (in sorted order) of every
-    group tests, the one before validates. ``validation`` is the fraction of the training samples, or of the
+    (a subject, say); fold number ``fold`` tests. ``blocks``: the samples of every group (a session, say) and class are
+    cut in their order into ``folds`` consecutive blocks; block number ``fold`` tests. ``sessions``: the last session
+    (in sorted order) of every group tests, the one before validates. ``last-session``: the last session of every group
+    tests, all before train. ``validation`` is the fraction of the training samples, or of the
     training groups, that is put aside where the split itself names none.
 
     Examples
@@ -69,7 +90,7 @@ class SplitConfig(Frozen):
     2
     """
 
-    by: Literal["column", "half", "groups", "sessions"] = "column"
+    by: Literal["column", "half", "groups", "blocks", "sessions", "last-session"] = "column"
     column: str = "split"
     group: str = "subject"
     folds: int = Field(default=10, ge=2)
@@ -79,13 +100,17 @@ class SplitConfig(Frozen):
 
     @model_validator(mode="after")
     def _fold_exists(self) -> Self:
-        if self.by == "groups" and self.fold >= self.folds:
+        if self.by in ("groups", "blocks") and self.fold >= self.folds:
             raise ValueError(f"fold={self.fold} of {self.folds} folds: they are counted from 0")
         return self
 
 
 class DataConfig(Frozen):
     """A data set by its registry name, what of it, and how it becomes the network's input.
+
+    ``bands`` are (low, high) in hertz: signals are split into them, one beside the other as more channels, before
+    covariances are taken. ``domain`` is a metadata column (``session``, say): every value of it has statistics of its
+    own in every normalisation (:class:`spdnorm.nn.DomainBatchNorm`).
 
     Examples
     --------
@@ -94,9 +119,13 @@ class DataConfig(Frozen):
     {'subject': 11}
     """
 
+    added: ClassVar[frozenset[str]] = frozenset({"bands", "domain"})
+
     name: str
     options: Options = {}
     where: Options = {}
+    bands: tuple[tuple[float, float], ...] = ()
+    domain: str | None = None
     covariance: Options | None = None
     regularization: float = Field(default=0.0, ge=0.0)
     split: SplitConfig = SplitConfig()
@@ -155,7 +184,8 @@ class TrainConfig(Frozen):
     """The training loop.
 
     ``dtype="mixed"`` has float32 signals and convolutions and float64 matrices, as the released code of the paper;
-    ``precision`` is automatic mixed precision on top of float32.
+    ``precision`` is automatic mixed precision on top of float32. ``adapt`` names parts (``validation``, ``test``) whose
+    samples, without their labels, give the normalisations their statistics while that part is evaluated.
 
     Examples
     --------
@@ -163,6 +193,8 @@ class TrainConfig(Frozen):
     >>> TrainConfig(epochs=100, batch_size=64, dtype="float32").dtype
     'float32'
     """
+
+    added: ClassVar[frozenset[str]] = frozenset({"adapt"})
 
     epochs: int = Field(default=200, ge=1)
     batch_size: int = Field(default=30, ge=1)
@@ -174,6 +206,7 @@ class TrainConfig(Frozen):
     test_every: int = Field(default=0, ge=0)
     #: Epochs after which the condition numbers of the features around the norm layer are counted.
     condition_epochs: tuple[int, ...] = ()
+    adapt: tuple[Literal["validation", "test"], ...] = ()
 
     @model_validator(mode="after")
     def _precision_fits(self) -> Self:
@@ -198,6 +231,13 @@ class RunConfig(Frozen):
     optim: OptimConfig = OptimConfig()
     train: TrainConfig = TrainConfig()
     seed: int = Field(default=0, ge=0, lt=2**32)
+
+    @model_validator(mode="after")
+    def _statistics_exist(self) -> Self:
+        for key, asked in (("data.domain", self.data.domain), ("train.adapt", self.train.adapt)):
+            if asked and self.model.norm == "none":
+                raise ValueError(f"{key} is about the statistics of a normalisation, and model.norm is 'none'")
+        return self
 
     @property
     def hash(self) -> str:

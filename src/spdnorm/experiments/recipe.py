@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 
 from .config import Frozen, RunConfig, set_dotted, validate
 from .errors import ConfigError
+from .readings import PROTOCOLS, Protocol
 
 __all__ = ["Column", "Entry", "Recipe", "Row", "load_recipe", "recipe_names"]
 
@@ -91,6 +92,8 @@ class Recipe(Frozen):
     layout: Literal["accuracy", "transposed", "conditions"] = "accuracy"
     row_title: str = "Models"
     notes: str = ""
+    #: The readings that its report shows.
+    protocols: tuple[Protocol, ...] = PROTOCOLS
     #: What to say after the table was run from the command line.
     next_steps: str = ""
     base: dict[str, Any] = Field(default_factory=dict)

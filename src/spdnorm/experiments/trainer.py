@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from . import rng
+from .adaptation import adapted
 from .conditioning import condition_counts
 from .config import RunConfig
 from .data import Part, TaskData
@@ -123,9 +125,9 @@ class Trainer:
         for start in range(0, len(part), size):
             batch = order[start : start + size]
             share = batch[rank::world]
-            x, y = part.x[share], part.y[share]
+            y = part.y[share]
             optimizer.zero_grad(set_to_none=True)
-            logits = model(x)
+            logits = model(*part.inputs(share))
             if world > 1:
                 # DDP averages the gradients of the processes, whose shares of a batch may differ in size.
                 loss = cross_entropy(logits, y, reduction="sum") * (world / len(batch))
@@ -152,7 +154,8 @@ class Trainer:
         return value.item()
 
     def _evaluate(self, name: str, part: Part) -> dict[str, float]:
-        with self.fabric.autocast():
+        unlabelled = adapted(self.module, part) if name in self.config.train.adapt else nullcontext()
+        with self.fabric.autocast(), unlabelled:
             found = evaluate(self.module, part, batch_size=self.config.train.batch_size)
         return {
             f"{name}_loss": found.loss,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..errors import ExperimentError
 from ..paired import Comparison, compare, holm
-from ..readings import PROTOCOLS
 from ..table import Table
 from .layout import Grid, Text
 
@@ -27,7 +26,7 @@ def against(table: Table, row: str) -> Grid | None:
     stripes: list[list[list[Text]]] = []
     others = [entry for entry in table.recipe.rows if entry.key != row]
     for column in table.recipe.columns:
-        for protocol in PROTOCOLS:
+        for protocol in table.recipe.protocols:
             found = [compare(table, row, other.key, column.key, protocol) for other in others]
             if any(found):
                 header += [(f"{column.label}, “{protocol}”", name) for name in HEADER]

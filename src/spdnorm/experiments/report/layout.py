@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..readings import PROTOCOLS, Protocol
+from ..readings import Protocol
 from ..recipe import Row
 from ..table import Cell, Table
 
@@ -64,7 +64,7 @@ def _accuracies(table: Table) -> Grid:
             header.append((column.label, "published"))
             stripes.append(published)
         computed = _has_runs(table, column=column.key)
-        for protocol in PROTOCOLS if computed else ():
+        for protocol in table.recipe.protocols if computed else ():
             header.append((column.label, f"ours, protocol “{protocol}”"))
             stripes.append(_ours(table, rows, column.key, protocol))
         if column.time and any(column.key in row.paper_seconds for row in rows):
