@@ -14,6 +14,7 @@ from .baselines import BASELINES, baseline_accuracies, make_baseline
 from .config import DataConfig, ModelConfig, OptimConfig, RunConfig, ScheduleConfig, SplitConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, ExperimentError, RunLockedError
 from .execution import Execution
+from .inspection import fold_shares, inspect_normalisation
 from .recipe import Recipe, load_recipe, recipe_names
 from .store import RunFolder, Store
 from .table import Table, load_tables
@@ -37,6 +38,8 @@ __all__ = [
     "Table",
     "TrainConfig",
     "baseline_accuracies",
+    "fold_shares",
+    "inspect_normalisation",
     "load_recipe",
     "load_tables",
     "make_baseline",
