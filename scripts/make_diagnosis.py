@@ -99,7 +99,7 @@ def draw_watched(runs: Sequence[TrainedRun]) -> Drawn:
         (("metric_min", "metric_max"), "eigenvalues of M", "log"),
     )
     with style():
-        figure = Figure(figsize=(8.6, 5.2))
+        figure = Figure(figsize=(8.6, 6.0))
         for axis, (keys, title, scale) in zip(figure.subplots(2, 2).flatten(), panels, strict=True):
             looks = [(label, key) for label in dict.fromkeys(run.label for run in runs) for key in keys]
             for run, frame in zip(runs, frames, strict=True):
@@ -110,7 +110,7 @@ def draw_watched(runs: Sequence[TrainedRun]) -> Drawn:
                         axis.plot(frame["epoch"], frame[key], label=f"{run.norm_label} {key.replace('_', ' ')}", **look)
             axis.set(xlabel="epoch", ylabel=title, xscale="log", yscale=scale)
             handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-            axis.legend(handles.values(), handles.keys(), fontsize=6)
+            axis.legend(handles.values(), handles.keys(), loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return Drawn(figure=figure, data=pd.concat(frames, ignore_index=True))
 
 
@@ -153,7 +153,7 @@ def page(table: Table, data: pd.DataFrame, watched: Sequence[TrainedRun]) -> str
     parts = [
         "# What the networks of mamem_acc do: curves, condition numbers, folds, the learned metric\n",
         "What it amounts to is in [Results so far](README.md).\n",
-        "## Learning curves\n\nMean over subjects (of the mean over seeds) and the quartiles over subjects.\n",
+        "## Learning curves\n\nMean over subjects; the band is one standard deviation over seeds to each side.\n",
         "![Learning curves](diagnosis-curves.png)\n",
         to_markdown(grid_of(data, shared, labels), title="Chosen and last epoch", facts=[facts]),
         to_markdown(grid_of(data[data["row"] == "gbwbn"], own, labels), title="Inside of GBWBN", facts=[GBW]),

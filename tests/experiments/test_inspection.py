@@ -18,7 +18,7 @@ EYE = torch.eye(3, dtype=torch.float64)
 
 def spread(n: int, seed: int) -> torch.Tensor:
     """Matrices far enough apart for some of them to fold."""
-    return torch.cat([spd_matrices(3, n, condition=4.0**k, seed=seed + k) * 1.5 ** (k - 2) for k in range(1, 4)])
+    return torch.cat([spd_matrices(3, n, condition=8.0**k, seed=seed + k) * 3.0 ** (k - 2) for k in range(1, 4)])
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])

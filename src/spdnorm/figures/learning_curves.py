@@ -1,4 +1,4 @@
-"""Losses and accuracies over epochs for the rows of a table, with their spread over members (subjects)."""
+"""Losses and accuracies over epochs for the rows of a table, with their spread over replicates (seeds)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ METRICS = {
 
 
 def learning_table(table: Table, column: str, rows: Sequence[str] = ()) -> pd.DataFrame:
-    """Return ``row``, ``label``, ``metric``, ``epoch``, ``mean``, ``lower``, ``upper`` and ``members``.
+    """Return ``row``, ``label``, ``metric``, ``epoch``, ``mean``, ``std`` and ``replicates``.
 
-    A member's number is the mean over its finished replicates; ``mean`` and the quartiles ``lower`` and ``upper`` are
-    over members. Accuracies are in percent.
+    As the table itself: mean and standard deviation over replicates of the average over members; only whole replicates
+    count. Accuracies are in percent.
 
     Examples
     --------
@@ -40,31 +40,35 @@ def learning_table(table: Table, column: str, rows: Sequence[str] = ()) -> pd.Da
     """
     frames = []
     for row in table.recipe.rows:
-        runs = [place for place in table.runs(row.key, column) if table.result(place) is not None]
+        places = table.runs(row.key, column)
+        missing = {place.replicate for place in places if table.result(place) is None}
+        runs = [place for place in places if place.replicate not in missing]
         if (rows and row.key not in rows) or not runs:
             continue
-        epochs = pd.concat([pd.read_csv(table.folder(run).metrics_file).assign(member=run.member) for run in runs])
+        files = [(run.replicate, table.folder(run).metrics_file) for run in runs]
+        epochs = pd.concat([pd.read_csv(file).assign(replicate=replicate) for replicate, file in files])
         present = [metric for metric in METRICS if metric in epochs and epochs[metric].notna().any()]
         epochs[[name for name in present if name.endswith("accuracy")]] *= 100
-        each = epochs.groupby(["member", "epoch"])[present].mean()
+        each = epochs.groupby(["replicate", "epoch"])[present].mean()
         for metric in present:
             over = each[metric].groupby("epoch")
-            parts = {"mean": over.mean(), "lower": over.quantile(0.25), "upper": over.quantile(0.75)}
-            frame = pd.DataFrame({**parts, "members": over.size()}).reset_index()
+            frame = pd.DataFrame({"mean": over.mean(), "std": over.std(), "replicates": over.size()}).reset_index()
             frames.append(frame.assign(row=row.key, label=row.label, metric=metric))
     if not frames:
-        raise FigureError(f"no run of the column {column!r} of {table.name} is done: `spdnorm reproduce` runs it")
+        raise FigureError(
+            f"no replicate of the column {column!r} of {table.name} is whole: `spdnorm reproduce` runs it"
+        )
     return pd.concat(frames, ignore_index=True)
 
 
 def draw_learning_curves(data: pd.DataFrame) -> Drawn:
-    """Draw what :func:`learning_table` returns: means over members, and a band from quartile to quartile.
+    """Draw what :func:`learning_table` returns: means, and a band of one standard deviation to each side.
 
     Examples
     --------
     >>> import pandas as pd
     >>> data = pd.DataFrame({"row": "a", "label": "A", "metric": "train_loss", "epoch": [1, 2], "mean": [2.0, 1.0]})
-    >>> draw_learning_curves(data.assign(lower=0.5, upper=2.5, members=3)).figure.axes[0].get_ylabel()
+    >>> draw_learning_curves(data.assign(std=0.1, replicates=3)).figure.axes[0].get_ylabel()
     'training loss'
     """
     metrics = [metric for metric in METRICS if (data["metric"] == metric).any()]
@@ -74,11 +78,10 @@ def draw_learning_curves(data: pd.DataFrame) -> Drawn:
         for axis, metric in zip(axes, metrics, strict=False):
             for i, (label, frame) in enumerate(data[data["metric"] == metric].groupby("label", sort=False)):
                 look = category(i) | {"marker": None}
-                axis.fill_between(frame["epoch"], frame["lower"], frame["upper"], color=look["color"], alpha=0.08, lw=0)
+                low, high = frame["mean"] - frame["std"], frame["mean"] + frame["std"]
+                axis.fill_between(frame["epoch"], low, high, color=look["color"], alpha=0.2, linewidth=0)
                 axis.plot(frame["epoch"], frame["mean"], label=label, **look)
             axis.set(ylabel=METRICS[metric], xlabel="epoch")
-            if metric.endswith("loss"):
-                axis.set_ylim(0, 1.15 * data[data["metric"] == metric].groupby("label")["mean"].max().median())
         for axis in axes[len(metrics) :]:
             axis.remove()
         handles, labels = axes[0].get_legend_handles_labels()
