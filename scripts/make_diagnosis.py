@@ -35,7 +35,7 @@ GBW = """\
 *Folds*: share of training samples for which I + V/2 is indefinite where they are centred, and after the stretch by
 the factor. *Nearest*: median over samples of the least |eigenvalue| of the stretched I + V/2, whose square is an
 eigenvalue of the feature about the identity. M and G: least and largest eigenvalue of the learned metric parameter
-and bias (both start at I)."""
+and bias (both start at I). *Scale*: learned, from 1. θ is 1 and not learned in these runs."""
 WATCHING = """\
 Subjects {subjects}, seed 0, trained anew with weights kept on the way, and these looked into as above: training
 sessions, evaluation mode. A line is a subject."""
@@ -146,6 +146,7 @@ def page(table: Table, data: pd.DataFrame, watched: Sequence[TrainedRun]) -> str
         "metric_max": "M largest",
         "bias_min": "G least",
         "bias_max": "G largest",
+        "scale": "scale",
         "factor": "factor",
     }
     facts = STATES.format(members=data["member"].nunique(), replicates=data["replicate"].nunique())

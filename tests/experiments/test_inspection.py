@@ -79,4 +79,4 @@ def test_features_are_measured_and_the_network_is_left_as_it_was(norm: str) -> N
     assert found["separation"] == pytest.approx(((means - means.mean(0)) ** 2).sum(1).mean() / within)
     assert ("metric_min" in found) == (norm == "gbw")
     assert ("folds_centring" in found) == (norm in ("gbw", "bw"))
-    assert ("factor" in found) == (norm in ("lie", "gbw", "bw"))
+    assert ("factor" in found) == ("scale" in found) == (norm in ("lie", "gbw", "bw"))

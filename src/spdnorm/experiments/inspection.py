@@ -25,7 +25,7 @@ def inspect_normalisation(model: nn.Module, part: Part) -> dict[str, float]:
         ``size_after``: geometric mean of all eigenvalues. ``length``: mean Euclidean norm of the vectors that the
         linear layer sees. ``separation``: mean squared distance of their class means from the mean of these, over the
         mean squared distance of a sample from its class mean. With a normalisation that controls the variance
-        ``factor``, the scale over the running standard deviation; with GBWBN also ``metric_min``, ``metric_max``,
+        ``scale``, the learned one, and ``factor``, the same over the running standard deviation; with GBWBN also ``metric_min``, ``metric_max``,
         ``bias_min``, ``bias_max``, extreme eigenvalues of M and G, and what :func:`fold_shares` returns.
 
     Examples
@@ -60,7 +60,7 @@ def inspect_normalisation(model: nn.Module, part: Part) -> dict[str, float]:
     found["length"] = float(vectors.norm(dim=1).mean())
     found["separation"] = _separation(vectors, part.y)
     if isinstance(norm, RiemannianBatchNorm) and norm.running_var is not None and norm.scale is not None:
-        found["factor"] = float(_factor(norm).mean())
+        found |= {"scale": float(norm.scale.mean()), "factor": float(_factor(norm).mean())}
     if isinstance(norm, GBWBatchNorm):
         found |= _extremes("bias", norm.bias) | _extremes("metric", norm.metric) | fold_shares(norm, seen["before"])
     return found
