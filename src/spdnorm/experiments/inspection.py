@@ -25,8 +25,9 @@ def inspect_normalisation(model: nn.Module, part: Part) -> dict[str, float]:
         ``size_after``: geometric mean of all eigenvalues. ``length``: mean Euclidean norm of the vectors that the
         linear layer sees. ``separation``: mean squared distance of their class means from the mean of these, over the
         mean squared distance of a sample from its class mean. With a normalisation that controls the variance
-        ``scale``, the learned one, and ``factor``, the same over the running standard deviation; with GBWBN also ``metric_min``, ``metric_max``,
-        ``bias_min``, ``bias_max``, extreme eigenvalues of M and G, and what :func:`fold_shares` returns.
+        ``scale``, the learned one, and ``factor``, the same over the running standard deviation; with GBWBN also
+        ``metric_min``, ``metric_max``, ``bias_min``, ``bias_max``, extreme eigenvalues of M and G, and what
+        :func:`fold_shares` returns.
 
     Examples
     --------
