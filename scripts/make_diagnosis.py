@@ -211,7 +211,7 @@ def correlations(data: pd.DataFrame) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("runs"))
-    parser.add_argument("--watched", type=Path, default=Path("runs-watched"), help="where to train what is watched")
+    parser.add_argument("--watched", type=Path, default=Path("runs/watched"), help="where to train what is watched")
     parser.add_argument("--subjects", type=int, nargs="+", default=[1, 7, 11], help="that are watched")
     parser.add_argument("--replicates", type=int, default=5, help="seeds to look into")
     options = parser.parse_args()
