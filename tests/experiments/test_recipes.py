@@ -14,7 +14,7 @@ from spdnorm.experiments.recipe import Row
 from spdnorm.experiments.run import run
 
 #: Tables of the paper; the others are ours.
-OURS = {"demo", "mamem_ablation", "mamem_variants"}
+OURS = {"demo", "mamem_ablation", "mamem_adapted", "mamem_variants", "ssvep_exoskeleton"}
 TABLES = [name for name in recipe_names() if name not in OURS]
 NORMS = {"none", "spd", "spdm", "manifold", "lie", "gbw", "bw"}
 
@@ -44,6 +44,34 @@ def test_variants_differ_and_share_their_first_row_with_the_table() -> None:
     by_row = {row.key: {c.hash for c in configs(variants, rows=(row.key,))} for row in variants.rows}
     assert by_row["gbwbn"] == {c.hash for c in configs(load_recipe("mamem_acc"), rows=("gbwbn",))}
     assert len(set().union(*by_row.values())) == sum(map(len, by_row.values()))
+
+
+def test_what_is_not_adapted_is_the_paper_s_table() -> None:
+    adapted, table = load_recipe("mamem_adapted"), load_recipe("mamem_acc")
+    rows = tuple(row.key for row in adapted.rows)
+    plain = {c.hash for c in configs(adapted, columns=("mamem",))}
+    assert plain == {c.hash for c in configs(table, rows=rows)}
+    others = {c.hash for c in configs(adapted, columns=("adapted", "domains"))}
+    assert len(others) == 2 * len(plain)
+    assert not others & plain
+
+
+def test_sessions_of_the_exoskeleton_set_are_kept_apart_and_none_is_counted_twice(data_dir: Path) -> None:
+    recipe, sessions = load_recipe("ssvep_exoskeleton"), datasets.load("ssvep-exoskeleton", data_dir)
+    within = {c.data.where["session"] for c in configs(recipe, columns=("within",))}
+    # One recording is in the set twice, as a session of two subjects.
+    (copy,) = set(sessions.column("session").tolist()) - within
+    same = [s for s, part in sessions.split_by("session").items() if (part.x == sessions.where(session=copy).x).all()]
+    assert len(same) == 2
+    subjects = set(sessions.column("subject").tolist())
+    for column in ("across", "adapted", "domains"):
+        found = configs(recipe, columns=(column,), rows=("gbwbn",))
+        assert [c.data.where["subject"] for c in found] == sorted(subjects) * 5
+    for column in recipe.columns:
+        splits = {}
+        for entry in recipe.entries(columns=(column.key,)):
+            splits.setdefault((entry.replicate, entry.member), set()).add(entry.config.data.split.model_dump_json())
+        assert all(len(found) == 1 for found in splits.values())
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         StorageError,
         UnknownDatasetError,
     )
+    from .filter_bank import filter_bank
     from .registry import DatasetInfo, RemoteFile, info, load, names, register
     from .report import composition, spectrum_report
     from .splits import group_split, random_half
@@ -46,6 +47,7 @@ __all__ = [
     "covariance",
     "data_root",
     "fetch",
+    "filter_bank",
     "group_split",
     "info",
     "load",
@@ -66,6 +68,7 @@ _HOME = {
         "download": ("fetch", "verify"),
         "eeg_simulator": ("make_ssvep",),
         "errors": tuple(name for name in __all__ if name.endswith("Error")),
+        "filter_bank": ("filter_bank",),
         "registry": ("DatasetInfo", "RemoteFile", "info", "load", "names", "register"),
         "report": ("composition", "spectrum_report"),
         "splits": ("group_split", "random_half"),

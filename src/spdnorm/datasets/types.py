@@ -6,6 +6,7 @@ length N for each column (``subject``, ``session``, ``split``, ``recording``, ..
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -65,6 +66,19 @@ class SignalDataset(Dataset):
     def n_times(self) -> int:
         """Number of time samples (of the longest signal)."""
         return int(self.x.shape[2])
+
+    def filtered(self, bands: Sequence[tuple[float, float]]) -> SignalDataset:
+        """Return the channels once for each (low, high) in hertz, band after band: :func:`~.filter_bank.filter_bank`.
+
+        ``dataset.filtered([(12, 14), (16, 18)]).to_spd()`` has matrices of twice as many rows as there are channels.
+        """
+        from .filter_bank import filter_bank
+
+        if self.lengths is not None:
+            raise ValueError(f"{self.name}: signals of different lengths cannot be filtered in their padded form")
+        names = [f"{name} {low:g}-{high:g} Hz" for low, high in bands for name in self.channel_names]
+        x = filter_bank(self.x, bands, sampling_rate=self.sampling_rate)
+        return replace(self, x=x, channel_names=tuple(names))
 
     def to_spd(self, *, dtype: np.dtype | str | None = None, **options: Any) -> MatrixDataset:
         """Return one covariance matrix for each signal; ``options`` as in :func:`~.covariances.covariance`."""

@@ -47,6 +47,8 @@ def why_not(config: RunConfig) -> str | None:
         return "statistics are computed anew for one network at a time"
     if config.train.metric_penalty or config.train.crop < 1.0:
         return "metric_penalty and crop are for one network at a time"
+    if config.data.domain is not None or config.train.adapt:
+        return "statistics by domain, and those of a part that is evaluated, are taken for one network at a time"
     return None
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
 from .. import models
+from ..nn import DomainBatchNorm, norm_layer
 from .config import ModelConfig
 from .data import TaskData
 from .errors import ConfigError
@@ -46,7 +48,8 @@ def make_model(config: ModelConfig, task: TaskData, *, dtype: str) -> nn.Module:
         # A recipe for several data sets cannot know the size of their matrices.
         given["dims"] = (shape[-1], *given.pop("hidden"))
     if config.norm != "none":
-        options |= {"norm": config.norm, "norm_options": config.norm_options}
+        norm = partial(_domain_norm, config.norm, task.n_domains) if task.n_domains else config.norm
+        options |= {"norm": norm, "norm_options": config.norm_options}
     if matrices != signals:
         options["spd_dtype"] = matrices
     try:
@@ -55,6 +58,10 @@ def make_model(config: ModelConfig, task: TaskData, *, dtype: str) -> nn.Module:
     except (TypeError, ValueError) as error:
         held = "signals (channels, times)" if task.holds_signals else "matrices (n, n)"
         raise ConfigError(f"{error}. The samples of this data set are {held} of shape {shape}") from error
+
+
+def _domain_norm(name: str, num_domains: int, num_features: int, **options: Any) -> DomainBatchNorm:
+    return DomainBatchNorm(norm_layer(name, num_features, **options), num_domains)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def condition_counts(model: nn.Module, parts: Sequence[Part]) -> dict[str, Any]:
         model.eval()
         for part in parts:
             for start in range(0, len(part), CHUNK):
-                model(part.x[start : start + CHUNK])
+                model(*part.inputs(slice(start, start + CHUNK)))
     finally:
         handle.remove()
         model.train(was_training)

@@ -9,9 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from .errors import ConfigError
 
@@ -39,6 +48,16 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
+    #: Keys that came after results had been published: left out while they are at their default, so that the hash of a
+    #: run that does not use them stays what it was.
+    added: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        unused = {name for name in self.added if getattr(self, name) == fields[name].default}
+        return {name: value for name, value in handler(self).items() if name not in unused}
+
 
 def _plain(value: Any) -> Any:
     # TOML, YAML and the command line spell the same number differently: 1 and 1.0 are one configuration.
@@ -61,9 +80,11 @@ class SplitConfig(Frozen):
 
     ``column``: a metadata column holds ``train``, ``validation`` and ``test``. ``half``: a random half of every
     class trains, the rest tests; ``fold`` picks the draw. ``groups``: ``folds`` folds that never share a group
-    (a subject, say); fold number ``fold`` tests. ``sessions``: the last session (in sorted order) of every
-    group tests, the one before validates. ``inner``: ``column`` without its test part, to choose a configuration by:
-    what validates there tests, and of what trains there the last session of every group validates.
+    (a subject, say); fold number ``fold`` tests. ``blocks``: the samples of every group (a session, say) and class are
+    cut in their order into ``folds`` consecutive blocks; block number ``fold`` tests. ``sessions``: the last session
+    (in sorted order) of every group tests, the one before validates. ``last-session``: the last session of every group
+    tests, all before train. ``inner``: ``column`` without its test part, to choose a configuration by: what validates
+    there tests, and of what trains there the last session of every group validates.
     ``validation`` is the fraction of the training samples, or of the
     training groups, that is put aside where the split itself names none.
 
@@ -74,7 +95,7 @@ class SplitConfig(Frozen):
     2
     """
 
-    by: Literal["column", "half", "groups", "sessions", "inner"] = "column"
+    by: Literal["column", "half", "groups", "blocks", "sessions", "last-session", "inner"] = "column"
     column: str = "split"
     group: str = "subject"
     folds: int = Field(default=10, ge=2)
@@ -84,13 +105,17 @@ class SplitConfig(Frozen):
 
     @model_validator(mode="after")
     def _fold_exists(self) -> Self:
-        if self.by == "groups" and self.fold >= self.folds:
+        if self.by in ("groups", "blocks") and self.fold >= self.folds:
             raise ValueError(f"fold={self.fold} of {self.folds} folds: they are counted from 0")
         return self
 
 
 class DataConfig(Frozen):
     """A data set by its registry name, what of it, and how it becomes the network's input.
+
+    ``bands`` are (low, high) in hertz: signals are split into them, one beside the other as more channels, before
+    covariances are taken. ``domain`` is a metadata column (``session``, say): every value of it has statistics of its
+    own in every normalisation (:class:`spdnorm.nn.DomainBatchNorm`).
 
     Examples
     --------
@@ -99,9 +124,13 @@ class DataConfig(Frozen):
     {'subject': 11}
     """
 
+    added: ClassVar[frozenset[str]] = frozenset({"bands", "domain"})
+
     name: str
     options: Options = {}
     where: Options = {}
+    bands: tuple[tuple[float, float], ...] = ()
+    domain: str | None = None
     covariance: Options | None = None
     regularization: float = Field(default=0.0, ge=0.0)
     split: SplitConfig = SplitConfig()
@@ -179,7 +208,8 @@ class TrainConfig(Frozen):
     """The training loop.
 
     ``dtype="mixed"`` has float32 signals and convolutions and float64 matrices, as the released code of the paper;
-    ``precision`` is automatic mixed precision on top of float32.
+    ``precision`` is automatic mixed precision on top of float32. ``adapt`` names parts (``validation``, ``test``) whose
+    samples, without their labels, give the normalisations their statistics while that part is evaluated.
 
     ``select`` chooses the epoch that the protocol ``paper`` reads: by the validation loss, by the validation accuracy
     (of equal ones the smaller loss), or the last one. ``statistics="refit"`` evaluates with the statistics of the
@@ -196,6 +226,20 @@ class TrainConfig(Frozen):
     'float32'
     """
 
+    added: ClassVar[frozenset[str]] = frozenset(
+        {
+            "adapt",
+            "average",
+            "crop",
+            "freeze",
+            "label_smoothing",
+            "metric_penalty",
+            "metric_start",
+            "select",
+            "statistics",
+        }
+    )
+
     epochs: int = Field(default=200, ge=1)
     batch_size: int = Field(default=30, ge=1)
     dtype: Literal["float64", "float32", "mixed"] = "float64"
@@ -206,6 +250,7 @@ class TrainConfig(Frozen):
     test_every: int = Field(default=0, ge=0)
     #: Epochs after which the condition numbers of the features around the norm layer are counted.
     condition_epochs: tuple[int, ...] = ()
+    adapt: tuple[Literal["validation", "test"], ...] = ()
     select: Literal["loss", "accuracy", "last"] = "loss"
     statistics: Literal["running", "refit"] = "running"
     average: AverageConfig = AverageConfig()
@@ -251,6 +296,13 @@ class RunConfig(Frozen):
     train: TrainConfig = TrainConfig()
     seed: int = Field(default=0, ge=0, lt=2**32)
 
+    @model_validator(mode="after")
+    def _statistics_exist(self) -> Self:
+        for key, asked in (("data.domain", self.data.domain), ("train.adapt", self.train.adapt)):
+            if asked and self.model.norm == "none":
+                raise ValueError(f"{key} is about the statistics of a normalisation, and model.norm is 'none'")
+        return self
+
     @property
     def hash(self) -> str:
         """Sixteen hexadecimal digits of the canonical form's SHA-256: the name of the run's folder."""
@@ -264,26 +316,9 @@ class RunConfig(Frozen):
         return validate(type(self), tree)
 
 
-#: Options of the training loop that came later: left out at their defaults, so that earlier runs keep their names.
-LATER = (
-    "average",
-    "crop",
-    "freeze",
-    "label_smoothing",
-    "metric_penalty",
-    "metric_start",
-    "select",
-    "statistics",
-)
-
-
 def canonical(config: BaseModel) -> str:
     """Return the one JSON text of a configuration: sorted keys, whole floats as integers, no spaces."""
     content = {"schema": SCHEMA_VERSION, **_plain(config.model_dump(mode="json"))}
-    train = content.get("train")
-    if isinstance(train, dict):
-        plain = _plain(TrainConfig().model_dump(mode="json"))
-        content["train"] = {k: v for k, v in train.items() if k not in LATER or v != plain[k]}
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

@@ -35,8 +35,8 @@ def evaluate(model: nn.Module, part: Part, *, batch_size: int) -> Evaluation:
     model.eval()
     losses, hits = [], []
     for start in range(0, len(part), CHUNK):
-        x, y = part.x[start : start + CHUNK], part.y[start : start + CHUNK]
-        logits = model(x)
+        which = slice(start, start + CHUNK)
+        logits, y = model(*part.inputs(which)), part.y[which]
         losses.append(cross_entropy(logits, y, reduction="sum"))
         hits.append(logits.argmax(-1) == y)
     model.train(was_training)

@@ -98,6 +98,8 @@ class Recipe(Frozen):
     choose_by: str | None = None
     row_title: str = "Models"
     notes: str = ""
+    #: The readings that its report shows.
+    protocols: tuple[Protocol, ...] = PROTOCOLS
     #: What to say after the table was run from the command line.
     next_steps: str = ""
     base: dict[str, Any] = Field(default_factory=dict)
@@ -121,6 +123,10 @@ class Recipe(Frozen):
             if unknown:
                 raise ValueError(f"row {row.key!r} names unknown columns {sorted(unknown)}")
         return self
+
+    def protocols_of(self, column: Column) -> tuple[Protocol, ...]:
+        """The readings that a column shows."""
+        return tuple(protocol for protocol in self.protocols if protocol in column.protocols)
 
     def entries(
         self,

@@ -73,6 +73,21 @@ def group_folds(groups: np.ndarray, y: np.ndarray, *, folds: int, seed: int) -> 
     return fold_of[member]
 
 
+def _blocks(dataset: Dataset, config: SplitConfig, rng: np.random.Generator) -> Split:
+    # Neighbours in time are alike: a test sample drawn at random would mostly have one of them in training.
+    cells = np.stack([np.unique(dataset.column(config.group), return_inverse=True)[1], dataset.y])
+    tested = np.zeros(len(dataset), dtype=bool)
+    for cell in np.unique(cells, axis=1).T:
+        members = np.flatnonzero((cells == cell[:, None]).all(0))
+        tested[np.array_split(members, config.folds)[config.fold]] = True
+    return Split(np.flatnonzero(~tested), np.empty(0, dtype=np.int64), np.flatnonzero(tested))
+
+
+def _last_session(dataset: Dataset, config: SplitConfig, rng: np.random.Generator) -> Split:
+    parts = _sessions(dataset, config, rng)
+    return Split(np.union1d(parts.train, parts.validation), np.empty(0, dtype=np.int64), parts.test)
+
+
 def _sessions(dataset: Dataset, config: SplitConfig, rng: np.random.Generator) -> Split:
     groups, sessions = dataset.column(config.group), dataset.column("session")
     part = np.full(len(dataset), "train", dtype="<U10")
@@ -119,4 +134,12 @@ def _part_of_each_class(among: np.ndarray, y: np.ndarray, fraction: float, rng: 
     return np.sort(np.concatenate(chosen))
 
 
-_SPLITTERS = {"column": _by_column, "half": _half, "groups": _groups, "sessions": _sessions, "inner": _inner}
+_SPLITTERS = {
+    "column": _by_column,
+    "half": _half,
+    "groups": _groups,
+    "blocks": _blocks,
+    "sessions": _sessions,
+    "last-session": _last_session,
+    "inner": _inner,
+}

@@ -8,6 +8,7 @@ before the end of an epoch.
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from . import rng
+from .adaptation import adapted
 from .conditioning import condition_counts
 from .config import RunConfig
 from .cropping import cropped
@@ -130,9 +132,10 @@ class Trainer:
         for start in range(0, len(part), size):
             batch = order[start : start + size]
             share = batch[rank::world]
-            x, y = cropped(part.x[share], self.config.train.crop, self.order), part.y[share]
+            y = part.y[share]
             optimizer.zero_grad(set_to_none=True)
-            logits = model(x)
+            x, *rest = part.inputs(share)
+            logits = model(cropped(x, self.config.train.crop, self.order), *rest)
             if world > 1:
                 # DDP averages the gradients of the processes, whose shares of a batch may differ in size.
                 summed = cross_entropy(logits, y, reduction="sum", label_smoothing=smoothing)
@@ -161,8 +164,10 @@ class Trainer:
         return value.item()
 
     def _evaluate(self, name: str, part: Part) -> dict[str, float]:
-        with self.fabric.autocast():
-            found = evaluate(self.evaluated.module, part, batch_size=self.config.train.batch_size)
+        model = self.evaluated.module
+        unlabelled = adapted(model, part) if name in self.config.train.adapt else nullcontext()
+        with self.fabric.autocast(), unlabelled:
+            found = evaluate(model, part, batch_size=self.config.train.batch_size)
         return {
             f"{name}_loss": found.loss,
             f"{name}_accuracy": found.accuracy,

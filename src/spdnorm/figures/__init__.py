@@ -23,6 +23,7 @@ _MODULES = {
     "gradients": ("gradient_responses",),
     "heatmaps": ("draw_heatmaps",),
     "layer_steps": ("normalization_steps",),
+    "learning_curves": ("draw_learning_curves", "learning_table"),
     "metric_maps": ("draw_metric_maps",),
     "registry": ("figure_names", "make_figure"),
     "request": ("Request",),

@@ -97,15 +97,15 @@ class TrainedRun:
         present = [part for part in (self.task.train, self.task.validation, self.task.test) if part is not None]
         return Part(torch.cat([part.x for part in present]), torch.cat([part.y for part in present]))
 
-    def model(self, epoch: int | None = None) -> nn.Module:
+    def model(self, epoch: int | Literal["last"] | None = None) -> nn.Module:
         """Return the network in evaluation mode: the chosen one (least validation loss), or after an epoch."""
-        if epoch is not None:
+        if isinstance(epoch, int):
             state = load_snapshot(self.folder, epoch, config_hash=self.config.hash)
         else:
             found = load_checkpoint(self.folder.model_file, config_hash=self.config.hash)
             if found is None:
                 raise FigureError(f"{self.folder.path} has no model.pt: the run is not done; continue it first")
-            state = found["selected"]
+            state = found["selected" if epoch is None else "last"]
         model = make_model(self.config.model, self.task, dtype=self.config.train.dtype)
         model.load_state_dict(state)
         return model.eval()

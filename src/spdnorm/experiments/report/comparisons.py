@@ -26,7 +26,7 @@ def against(table: Table, row: str) -> Grid | None:
     stripes: list[list[list[Text]]] = []
     others = [entry for entry in table.recipe.rows if entry.key != row]
     for column in table.recipe.columns:
-        for protocol in column.protocols:
+        for protocol in table.recipe.protocols_of(column):
             found = [compare(table, row, other.key, column.key, protocol) for other in others]
             if any(found):
                 header += [(f"{column.label}, “{protocol}”", name) for name in HEADER]

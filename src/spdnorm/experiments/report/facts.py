@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..files import read_json
+from ..readings import Protocol
 from ..table import Table
 from .choices import choices
 
 __all__ = ["facts"]
 
-READINGS = (
-    "Protocol “paper”: {paper}. Protocol “released” (what the authors' published script prints as test accuracy): "
-    "{released}."
-)
+READINGS: dict[Protocol, str] = {
+    "paper": "Protocol “paper”: {}.",
+    "released": "Protocol “released” (what the authors' published script prints as test accuracy): {}.",
+}
 
 
 def facts(table: Table) -> list[str]:
@@ -30,8 +31,7 @@ def facts(table: Table) -> list[str]:
     if table.overrides:
         lines.append("Changed: " + ", ".join(f"{key} = {value}" for key, value in table.overrides.items()) + ".")
     if table.recipe.layout != "conditions":
-        ways = {name: _reading(results, name) for name in ("paper", "released")}
-        lines.append(READINGS.format(**ways))
+        lines.append(" ".join(READINGS[name].format(_reading(results, name)) for name in table.recipe.protocols))
         lines.append(
             "± is the standard deviation over replicates (seeds or folds) of the average over members (subjects)."
         )

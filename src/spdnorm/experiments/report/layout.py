@@ -64,7 +64,7 @@ def _accuracies(table: Table) -> Grid:
             header.append((column.label, "published"))
             stripes.append(published)
         computed = _has_runs(table, column=column.key)
-        for protocol in column.protocols if computed else ():
+        for protocol in table.recipe.protocols_of(column) if computed else ():
             header.append((column.label, f"ours, protocol “{protocol}”"))
             stripes.append(_ours(table, rows, column.key, protocol))
         if column.time and any(column.key in row.paper_seconds for row in rows):
