@@ -104,7 +104,9 @@ def _spy(monkeypatch, module, way, folded):
 
     def spy(*arguments, **named):
         out, kept = original(*arguments, **named)
-        folded.append(len(kept.rows) if way == "torch" else int(kept.folds[: len(out.out)].sum()))
+        # Compiled, which lanes fold comes last of what is kept of n n + n + 1 numbers each.
+        lanes = None if way == "torch" else kept.fold[-(len(kept.fold) // (4 * 4 + 4 + 1)) :]
+        folded.append(len(kept.rows) if lanes is None else int(lanes[: len(out.out)].sum()))
         return out, kept
 
     monkeypatch.setattr(module, "forward", spy)
@@ -190,6 +192,6 @@ def test_what_is_saved_is_let_go_of():
     large = [r() for r in kept if r() is not None and r().numel() >= leaves[0].numel()]
     # The symmetrised input belongs to the graph before; of the rest nothing is alive.
     assert len(large) <= 1
-    assert len(kept) > 10
+    assert len(kept) > 5
     expected = torch.autograd.grad(_plain(Arguments(eps=1e-5, stats_grad=True, weight=1.0), leaves).sum(), leaves[0])
     torch.testing.assert_close(torch.autograd.grad(out.sum(), leaves[0]), expected, rtol=1e-9, atol=1e-10)

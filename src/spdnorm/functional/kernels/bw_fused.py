@@ -41,19 +41,22 @@ class _Normalise(Function):
         else:
             out, found, kept = compiled[0].out, compiled[0][1:], compiled[1]
         # All of it through autograd, which lets go of it after the backward pass and shows it to checkpoints.
-        saved, ctx.structure = tree_flatten((inputs, kept))
-        ctx.save_for_backward(*saved)
+        saved, ctx.structure = (kept, None) if compiled else tree_flatten(kept)
+        ctx.save_for_backward(*inputs, *saved)
         ctx.mark_non_differentiable(*found)
         return out, *found
 
     @staticmethod
     @full_precision
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, kept = tree_unflatten(ctx.saved_tensors, ctx.structure)
+        tensors = ctx.saved_tensors
+        inputs, saved = tensors[:7], tensors[7:]
         if torch.is_grad_enabled():
             return None, *_again(ctx.arguments, inputs, grad)
-        back = _back_compiled if isinstance(kept, native.Kept) else bw_torch.backward
-        return None, *back(ctx.arguments, inputs, kept, grad, ctx.needs_input_grad[1:])
+        needs = ctx.needs_input_grad[1:]
+        if ctx.structure is None:
+            return None, *_back_compiled(ctx.arguments, inputs, native.Kept(*saved), grad, needs)
+        return None, *bw_torch.backward(ctx.arguments, inputs, tree_unflatten(saved, ctx.structure), grad, needs)
 
 
 def _back_compiled(

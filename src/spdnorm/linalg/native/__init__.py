@@ -21,6 +21,7 @@ from torch import Tensor
 
 from spdnorm.linalg.native.build import HERE, BuildError, library
 
+_SOURCE = HERE / "matrices.cpp"
 #: Matrices above this size leave the caches that the lanes share; LAPACK's blocked algorithm is as fast there.
 LARGEST = 128
 #: A single matrix above this size is faster with LAPACK: seven of the eight lanes would have nothing to do.
@@ -38,6 +39,7 @@ class _Term(ctypes.Structure):
     _fields_ = [("which", ctypes.c_int64), ("rate", ctypes.c_double)]
 
 
+@cache
 def unavailable() -> str | None:
     """Why there is no compiled code; ``None`` where there is.
 
@@ -46,7 +48,7 @@ def unavailable() -> str | None:
     >>> from spdnorm.linalg import native
     >>> reason = native.unavailable()
     """
-    found = library(HERE / "matrices.cpp")
+    found = library(_SOURCE)
     return str(found) if isinstance(found, BuildError) else None
 
 
@@ -78,7 +80,7 @@ def worthwhile(x: Tensor) -> bool:
 
 @cache
 def _function(name: str, dtype: torch.dtype) -> Any:
-    found = library(HERE / "matrices.cpp")
+    found = library(_SOURCE)
     if isinstance(found, BuildError):
         raise RuntimeError(f"there is no compiled code: {found}")
     function = getattr(found, f"{name}_{TYPE_NAMES[dtype]}")

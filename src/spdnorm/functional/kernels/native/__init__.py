@@ -25,18 +25,14 @@ __all__ = ["Found", "Kept", "Wanted", "backward", "forward", "towards", "unavail
 
 
 class Kept(NamedTuple):
-    """What the way back needs: that which samples share, and for each sample, in lanes, the rest."""
+    """What the way back needs: what samples share, what each has for itself, in lanes, and its fold where there is one.
+
+    ``problem.hpp`` has the layout.
+    """
 
     state: Tensor
-    mean_vectors: Tensor | None
-    mean_roots: Tensor | None
-    vectors: Tensor
-    roots: Tensor
-    deviation: Tensor
-    turned: Tensor
-    fold_basis: Tensor | None
-    fold_values: Tensor | None
-    folds: Tensor | None
+    lanes: Tensor
+    fold: Tensor | None
 
 
 class Found(NamedTuple):
@@ -71,23 +67,15 @@ def forward(inputs: tuple[Tensor | None, ...], *, eps: float, weight: float) -> 
     None where an eigendecomposition does not converge (NaN): others have the words for it.
     """
     call = Call(inputs, eps=eps, weight=weight)
-    x, mean = call.x, inputs[5]
-    n = x.shape[-1]
-    own = mean is None
-    kept = Kept(
-        x.new_empty(call.state_size),
-        call.lanes(n * n) if own else None,
-        call.lanes(n) if own else None,
-        *(call.lanes(n * n), call.lanes(n), call.lanes(n * n), call.lanes(n * n)),
-        *(None, None, None),
-    )
+    x, n = call.x, call.x.shape[-1]
+    kept = Kept(x.new_empty(call.state_size), call.room(call.kept_size), None)
     found = Found(torch.empty_like(x), x.new_empty(n, n), x.new_empty(()), x.new_empty(n), x.new_empty(n, n))
     told = x.new_empty(3)
     if call("statistics", kept, [*found, told]):
         return None
     check_congruent(told[:2], "x")
     if told[2]:
-        kept = kept._replace(fold_basis=call.lanes(n * n), fold_values=call.lanes(n), folds=call.lanes(1))
+        kept = kept._replace(fold=call.room(call.fold_size))
     return None if call("samples", kept, [*found, told]) else (found, kept)
 
 

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,9 +30,10 @@ class _Problem(ctypes.Structure):
     ]
 
 
-_Ten = ctypes.c_void_p * 10
+_Addresses = ctypes.c_void_p * 10
 
 
+@cache
 def unavailable() -> str | None:
     """Why there is no compiled code; ``None`` where there is."""
     found = library(_SOURCE)
@@ -40,28 +41,33 @@ def unavailable() -> str | None:
 
 
 @cache
-def _function(name: str, dtype: torch.dtype) -> Any:
+def _function(name: str, dtype: torch.dtype | None = None) -> Any:
     found = library(_SOURCE)
     if isinstance(found, BuildError):
         raise RuntimeError(f"there is no compiled code: {found}")
-    function = getattr(found, f"{name}_{TYPE_NAMES[dtype]}")
-    function.restype = ctypes.c_int64 if name == "state_size" else ctypes.c_int
+    function = getattr(found, name if dtype is None else f"{name}_{TYPE_NAMES[dtype]}")
+    function.restype = ctypes.c_int64
     return function
 
 
-@cache
-def _lanes(dtype: torch.dtype) -> int:
-    return int(_function("lanes", dtype)())
+class _Sizes(NamedTuple):
+    """Samples that go side by side, numbers of the shared state, and numbers kept for each sample."""
+
+    lanes: int
+    state: int
+    kept: int
+    fold: int
 
 
 @cache
-def _state_size(n: int, dtype: torch.dtype) -> int:
-    return int(_function("state_size", dtype)(n))
+def _sizes(n: int, own_mean: bool, dtype: torch.dtype) -> _Sizes:
+    lanes, state = _function("lanes", dtype)(), _function("state_size", dtype)(n)
+    return _Sizes(lanes, state, _function("kept_size")(n, own_mean), _function("fold_size")(n))
 
 
 def _addresses(tensors: Sequence[Tensor | None]) -> Any:
     """Structures of addresses alone are arrays of them."""
-    return _Ten(*(None if t is None else t.data_ptr() for t in tensors))
+    return _Addresses(*[None if t is None else t.data_ptr() for t in tensors])
 
 
 class Call:
@@ -77,14 +83,14 @@ class Call:
         self.x = x
         count, n = x.shape[0], x.shape[-1]
         threads = torch.get_num_threads() if count * n**3 >= LEAST_WORK else 1
-        addresses = (None if t is None else t.data_ptr() for t in self._inputs)
+        addresses = [None if t is None else t.data_ptr() for t in self._inputs]
         self._problem = _Problem(*addresses, eps, weight, count, n, threads, own_statistics)
-        self.state_size = _state_size(n, x.dtype)
-        lanes = _lanes(x.dtype)
-        self._slots = -(-count // lanes) * lanes
+        sizes = _sizes(n, inputs[5] is None, x.dtype)
+        self.state_size, self.kept_size, self.fold_size = sizes.state, sizes.kept, sizes.fold
+        self._slots = -(-count // sizes.lanes) * sizes.lanes
 
-    def lanes(self, elements: int) -> Tensor:
-        """Room for so many numbers a sample."""
+    def room(self, elements: int) -> Tensor:
+        """Memory for so many numbers a sample."""
         return self.x.new_empty(self._slots * elements)
 
     def __call__(self, name: str, kept: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> int:

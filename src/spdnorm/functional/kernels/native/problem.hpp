@@ -12,11 +12,42 @@ template <class T> struct Problem {
     int64_t own_statistics;
 };
 
-// Kept for the way back: `state` holds what samples share (see State), the others are in lanes.
+// Kept for the way back, in memory of the caller's: `state` is what samples share (see State), `lanes` (kept_elements for
+// each slot) and `fold` (fold_elements; null where no sample can fold) are what each has for itself.
+template <class T> struct Memory {
+    T *state, *lanes, *fold;
+};
+
+inline int64_t kept_elements(int n, bool own_mean) { return (3 + own_mean) * int64_t(n) * n + (1 + own_mean) * int64_t(n); }
+inline int64_t fold_elements(int n) { return int64_t(n) * n + n + 1; }
+
 template <class T> struct Kept {
     T* state;
-    Vector<T> *mean_vectors, *mean_roots, *vectors, *roots, *deviation, *turned;
-    Fold<T> fold;
+    Vector<T> *mean_vectors = nullptr, *mean_roots = nullptr, *vectors, *roots, *deviation, *turned;
+    Fold<T> fold{nullptr, nullptr, nullptr};
+
+    Kept(const Memory<T>& memory, const Problem<T>& given) : state(memory.state) {
+        const int64_t n = given.batch.n, groups = groups_of<T>(given.batch);
+        auto take = [groups](Vector<T>*& from, int64_t elements) {
+            Vector<T>* part = from;
+            from += groups * elements;
+            return part;
+        };
+        auto* lanes = reinterpret_cast<Vector<T>*>(memory.lanes);
+        vectors = take(lanes, n * n);
+        deviation = take(lanes, n * n);
+        turned = take(lanes, n * n);
+        roots = take(lanes, n);
+        if (given.mean == nullptr) {
+            mean_vectors = take(lanes, n * n);
+            mean_roots = take(lanes, n);
+        }
+        if (memory.fold == nullptr) return;
+        auto* folding = reinterpret_cast<Vector<T>*>(memory.fold);
+        fold.basis = take(folding, n * n);
+        fold.values = take(folding, n);
+        fold.folds = take(folding, 1);
+    }
 };
 
 // Results of the forward pass; `told`: least and largest eigenvalue, and whether samples may fold.
