@@ -22,8 +22,8 @@ from torch import Tensor
 from spdnorm.linalg.native.build import HERE, BuildError, library
 
 _SOURCE = HERE / "matrices.cpp"
-#: Matrices above this size leave the caches that the lanes share; LAPACK's blocked algorithm is as fast there.
-LARGEST = 128
+#: The largest size that was measured to be faster: beyond, the lanes' matrices leave the caches.
+LARGEST = 256
 #: A single matrix above this size is faster with LAPACK: seven of the eight lanes would have nothing to do.
 LARGEST_ALONE = 24
 #: Multiplications (N n^3) that are worth another thread, which takes some 20 microseconds to start.
@@ -70,7 +70,7 @@ def worthwhile(x: Tensor) -> bool:
     Examples
     --------
     >>> from spdnorm.linalg import native
-    >>> native.worthwhile(torch.eye(200))
+    >>> native.worthwhile(torch.eye(300))
     False
     """
     n = x.shape[-1]
