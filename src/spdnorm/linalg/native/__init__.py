@@ -100,6 +100,10 @@ def address(x: Tensor | None) -> ctypes.c_void_p:
     return ctypes.c_void_p(None if x is None else x.data_ptr())
 
 
+def _threads(x: Tensor) -> int:
+    return torch.get_num_threads() if x.numel() * x.shape[-1] >= LEAST_WORK else 1
+
+
 def eigh(x: Tensor) -> tuple[Tensor, Tensor] | None:
     """Ascending eigenvalues and eigenvectors of symmetric ``x`` (..., n, n); None where one does not converge (NaN).
 
@@ -112,9 +116,8 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor] | None:
     n = x.shape[-1]
     flat = x.detach().contiguous()
     values, vectors = flat.new_empty(x.shape[:-1]), flat.new_empty(x.shape)
-    threads = torch.get_num_threads() if x.numel() * n >= LEAST_WORK else 1
     count = ctypes.c_int64(flat.numel() // (n * n))
-    failures = _function("eigh", x.dtype)(address(flat), count, n, address(values), address(vectors), threads)
+    failures = _function("eigh", x.dtype)(address(flat), count, n, address(values), address(vectors), _threads(flat))
     return None if failures else (values, vectors)
 
 
@@ -129,7 +132,8 @@ def extent(x: Tensor) -> tuple[float, float]:
     """
     n = x.shape[-1]
     flat, found = x.detach().contiguous(), x.new_empty(2)
-    _function("extent", x.dtype)(address(flat), ctypes.c_int64(flat.numel() // (n * n)), n, address(found))
+    count = ctypes.c_int64(flat.numel() // (n * n))
+    _function("extent", x.dtype)(address(flat), count, n, address(found), _threads(flat))
     size, skew = found.tolist()
     return size, skew
 

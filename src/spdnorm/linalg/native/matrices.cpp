@@ -41,9 +41,9 @@ template <class T> int64_t decompose(const T* x, int64_t count, int n, T* values
 }
 
 // The largest |x| and the largest |X - X^T| of x (count, n, n); infinity where a number is not finite.
-template <class T> void extent(const T* x, int64_t count, int n, T* found) {
+template <class T> void extent_of(const T* x, int64_t begin, int64_t end, int n, T* found) {
     T size = 0, skew = 0, unusual = 0;
-    for (int64_t s = 0; s < count; ++s) {
+    for (int64_t s = begin; s < end; ++s) {
         const T* a = x + s * n * n;
         for (int i = 0; i < n * n; ++i) {
             const T value = std::abs(a[i]);
@@ -60,12 +60,20 @@ template <class T> void extent(const T* x, int64_t count, int n, T* found) {
     found[0] = unusual == 0 ? size : T(__builtin_huge_val());
     found[1] = skew;
 }
+template <class T> void extent(const T* x, int64_t count, int n, T* found, int threads) {
+    std::vector<T> parts(size_t(2 * threads), T(0));
+    parallel(count, threads, [&](int t, int64_t begin, int64_t end) { extent_of(x, begin, end, n, &parts[size_t(2 * t)]); });
+    found[0] = found[1] = 0;
+    for (size_t i = 0; i < parts.size(); ++i) found[i % 2] = std::max(found[i % 2], parts[i]);
+}
 
 #define EXPORT(T, NAME)                                                                                                       \
     extern "C" int64_t eigh_##NAME(const T* x, int64_t count, int n, T* values, T* vectors, int threads) {                    \
         return decompose<T>(x, count, n, values, vectors, threads);                                                           \
     }                                                                                                                         \
-    extern "C" void extent_##NAME(const T* x, int64_t count, int n, T* found) { extent<T>(x, count, n, found); }              \
+    extern "C" void extent_##NAME(const T* x, int64_t count, int n, T* found, int threads) {                                  \
+        extent<T>(x, count, n, found, threads);                                                                               \
+    }                                                                                                                         \
     extern "C" void exponentials_##NAME(int count, int n, const Term* terms, int number, T* values, const T* vectors,         \
                                         T* out) {                                                                             \
         exponentials<T>(count, n, terms, number, values, vectors, out);                                                       \

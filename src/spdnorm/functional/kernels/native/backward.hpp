@@ -115,8 +115,10 @@ void barycentre_adjoint(const Problem<T>& given, const Kept<T>& kept, const Stat
             for (int i = 0; i < square; ++i) of_k[i] += 2 * of_inverse[i];
         }
     }
-    for (int64_t s = 0; s < given.batch.count; ++s)
-        for (int i = 0; i < square; ++i) of_x[s * square + i] += of_all[i] / count;
+    parallel(given.batch.count, given.batch.threads, [&](int, int64_t begin, int64_t end) {
+        for (int64_t s = begin; s < end; ++s)
+            for (int i = 0; i < square; ++i) of_x[s * square + i] += of_all[i] / count;
+    });
 }
 
 template <class T> void gradients(const Problem<T>& given, const Kept<T>& kept, const Gradients<T>& wanted) {

@@ -3,27 +3,32 @@
 
 #include "problem.hpp"
 
-// Summed in blocks, so that rounding does not grow with the batch.
-template <class T> void arithmetic_mean(T* mean, const T* x, int64_t count, int n) {
+// Summed in blocks, so that rounding does not grow with the batch; the same on any number of threads.
+template <class T> void arithmetic_mean(T* mean, const T* x, const Batch& batch) {
     constexpr int64_t BLOCK = 64;
-    const int square = n * n;
-    Room<T> room(1, n);
-    T* part = room[0];
+    const int square = batch.n * batch.n;
+    const int64_t blocks = (batch.count + BLOCK - 1) / BLOCK;
+    Scratch memory(sizeof(T) * size_t(blocks) * size_t(square));
+    T* parts = memory.as<T>();
+    parallel(blocks, batch.threads, [&](int, int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+            T* part = parts + b * square;
+            std::fill(part, part + square, T(0));
+            for (int64_t s = b * BLOCK; s < std::min((b + 1) * BLOCK, batch.count); ++s)
+                for (int i = 0; i < square; ++i) part[i] += x[s * square + i];
+        }
+    });
     std::fill(mean, mean + square, T(0));
-    for (int64_t start = 0; start < count; start += BLOCK) {
-        std::fill(part, part + square, T(0));
-        for (int64_t s = start; s < std::min(start + BLOCK, count); ++s)
-            for (int i = 0; i < square; ++i) part[i] += x[s * square + i];
-        for (int i = 0; i < square; ++i) mean[i] += part[i];
-    }
-    for (int i = 0; i < square; ++i) mean[i] /= T(count);
+    for (int64_t b = 0; b < blocks; ++b)
+        for (int i = 0; i < square; ++i) mean[i] += parts[b * square + i];
+    for (int i = 0; i < square; ++i) mean[i] /= T(batch.count);
 }
 
 // One step of the fixed point from the arithmetic mean (paper, Eq. (mean_compute2)).
 template <class T> int barycentre(const Problem<T>& given, const Kept<T>& kept, State<T>& state, T* mean, T* told) {
     const int n = given.batch.n;
     Room<T> room(2, n);
-    arithmetic_mean(state.arithmetic, given.x, given.batch.count, n);
+    arithmetic_mean(state.arithmetic, given.x, given.batch);
     const T* start = state.arithmetic;
     if (given.k != nullptr) {
         congruence(room[0], given.k, state.arithmetic, n);
