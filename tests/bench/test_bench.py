@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from spdnorm.bench import race
 from spdnorm.bench.command import app
+from spdnorm.bench.operations import contenders, operation_names
 from spdnorm.bench.steps import epoch, forward_backward, samples, saved_bytes, training_step
 from spdnorm.nn import GBWBatchNorm
 
@@ -68,6 +69,15 @@ def test_command(tmp_path):
     assert row["torch"]["median"] > 0
     assert "| torch |" in (tmp_path / "tables.md").read_text()
     assert (tmp_path / "timings.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("operation", operation_names())
+def test_peers_compute_the_same(operation):
+    x, point = samples(12, 5), samples(1, 5, seed=1)[0]
+    results = {name: torch.as_tensor(call()) for name, call in contenders(operation, x, point)}
+    assert len(results) > 1
+    for found in results.values():
+        torch.testing.assert_close(found, results["spdnorm"], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

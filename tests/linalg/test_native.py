@@ -146,6 +146,19 @@ def test_forcing_another_eigensolver_does_without():
         assert compiled(x) == (native.unavailable() is None)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_forced_where_it_cannot_serve():
+    with eigh_backend("native"), pytest.raises(RuntimeError, match="cannot serve here"):
+        eigh(torch.eye(3, device="cuda"))
+
+
+@needs_native
+def test_forced_on_nothing_and_on_one():
+    with eigh_backend("native"):
+        assert eigh(torch.empty(0, 3, 3))[0].shape == (0, 3)
+        assert eigh(torch.full((2, 1, 1), 5.0))[0].tolist() == [[5.0], [5.0]]
+
+
 _TRAINS = """
 import torch
 from spdnorm.geometry import random_spd

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 
 from spdnorm.bench.clock import Timing, race
+from spdnorm.bench.operations import contenders as contenders_of
+from spdnorm.bench.operations import operation_names
 from spdnorm.bench.peers import peer_layers
 from spdnorm.bench.steps import epoch, forward_backward, graphed, samples, saved_bytes, training_step
 from spdnorm.linalg import backends, eigh, eigh_backend
@@ -201,6 +203,19 @@ def _works(backend: str, x: torch.Tensor) -> bool:
     return True
 
 
+def operations(setting: Setting) -> Table:
+    """Distances, logarithms and converged means beside those of geoopt, pyriemann and spd-learn."""
+    table = Table(
+        "Operations", "Milliseconds of one operation on a batch, without gradients; means to convergence.", "spdnorm"
+    )
+    for count, n in setting.sizes([(30, 12), (256, 30)]):
+        x = samples(count, n, device=setting.device, dtype=setting.dtype)
+        point = samples(1, n, device=setting.device, dtype=setting.dtype, seed=1)[0]
+        for name in operation_names():
+            table.rows[f"{name}, batch {count}, n {n}"] = setting.race(dict(contenders_of(name, x, point)))
+    return table
+
+
 def scaling(setting: Setting) -> Table:
     """GBWBN from small to large: linear in the batch, cubic in n."""
     table = Table("Scaling", "Milliseconds of one forward and backward pass of GBWBN.")
@@ -235,6 +250,7 @@ _TABLES: dict[str, Callable[[Setting], Table]] = {
     "networks": networks,
     "epochs": epochs,
     "memory": memory,
+    "operations": operations,
     "eigensolvers": eigensolvers,
     "scaling": scaling,
     "threads": threads,
@@ -248,7 +264,7 @@ def names() -> list[str]:
     --------
     >>> from spdnorm.bench import names
     >>> names()
-    ['layers', 'networks', 'epochs', 'memory', 'eigensolvers', 'scaling', 'threads']
+    ['layers', 'networks', 'epochs', 'memory', 'operations', 'eigensolvers', 'scaling', 'threads']
     """
     return list(_TABLES)
 

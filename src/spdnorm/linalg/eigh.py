@@ -41,6 +41,13 @@ def _torch_backend(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _native_backend(x: Tensor) -> tuple[Tensor, Tensor]:
+    if x.device.type != "cpu" or (reason := native.unavailable()) is not None:
+        why = f"`x` is on {x.device}" if x.device.type != "cpu" else reason
+        raise RuntimeError(
+            f"the compiled eigensolver cannot serve here ({why}): choose another with eigh_backend('torch')"
+        )
+    if x.numel() == 0 or x.dtype not in native.TYPE_NAMES:
+        return _torch_backend(x)
     # What does not converge is LAPACK's to judge, in its own words.
     return native.eigh(x) or _torch_backend(x)
 
