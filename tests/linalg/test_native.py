@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import torch
 from tests.helpers import spd_matrices
 from torch.autograd import gradcheck, gradgradcheck
 
-from spdnorm.linalg import compiled, eigh, eigh_backend, exponentials, logarithm, native
+from spdnorm.linalg import compiled, eigh, eigh_backend, exponentials, logarithm, native, polar
 from spdnorm.linalg.functions import Exp
 from spdnorm.linalg.native import build
 from spdnorm.testing import tangents
@@ -35,6 +36,42 @@ def test_eigenvalues_and_vectors(n, kind, dtype):
     assert (values - expected).abs().max() < 4 * n * eps * expected.amax()
     assert (vectors.mT @ vectors - torch.eye(n, dtype=dtype)).abs().max() < 4 * n * eps
     assert ((vectors * values.unsqueeze(-2)) @ vectors.mT - x).abs().max() < 8 * n * eps * size
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("n", [2, 5, 30, 75])
+@pytest.mark.parametrize("condition", [1.0, 10.0, 1e3])
+def test_singular_values_and_vectors(n, condition, dtype):
+    bases = [torch.linalg.qr(tangents(n, 11, seed=s)).Q for s in (1, 2)]
+    w = (bases[0] * torch.logspace(0, -math.log10(condition), n, dtype=torch.float64) @ bases[1]).to(dtype)
+    left, sigma, right = native.svd(w)
+    eps = torch.finfo(dtype).eps
+    assert (sigma.diff() <= 0).all()
+    assert (sigma - torch.linalg.svdvals(w.double())).abs().max() < 4 * n * eps
+    for basis in (left, right):
+        assert (basis.mT @ basis - torch.eye(n, dtype=dtype)).abs().max() < 8 * n * eps
+    assert ((left * sigma.unsqueeze(-2)) @ right.mT - w).abs().max() < 4 * n * eps
+
+
+@needs_native
+def test_small_singular_values_keep_their_digits():
+    """A well conditioned matrix times a diagonal one determines them all; LAPACK loses the condition number."""
+    scales = torch.logspace(0, -12, 6, dtype=torch.float64)
+    w = (torch.eye(6, dtype=torch.float64) + 0.2 * tangents(6, 9, seed=3)) * scales
+    _, sigma, _ = native.svd(w)
+    with mpmath.workdps(60):
+        for matrix, found in zip(w, sigma, strict=True):
+            exact = mpmath.svd_r(mpmath.matrix(matrix.tolist()), compute_uv=False)
+            assert max(abs(1 - v / e) for e, v in zip(exact, found.tolist(), strict=True)) < 1e-13
+
+
+@needs_native
+def test_singular_matrices_are_left_to_lapack():
+    w = spd_matrices(4, 9, kind="boundary")
+    assert native.svd(w) is None
+    o = polar(w)
+    torch.testing.assert_close(o.mT @ o, torch.eye(4, dtype=torch.float64).expand(9, 4, 4), rtol=0, atol=1e-12)
 
 
 @needs_native

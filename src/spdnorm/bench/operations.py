@@ -46,12 +46,14 @@ def _method(name: str) -> Callable[[Any, Tensor, Tensor], Any]:
     return lambda manifold, x, point: getattr(manifold(), name)(point, x)
 
 
+#: Of means, as the others have it.
+_TOLERANCE = 1e-8
 _OURS: dict[str, Operation] = {
     "matrix logarithm": lambda x, point: logm(x),
     "AIM logarithm": lambda x, point: AffineInvariant().log(point, x),
     "AIM distance": lambda x, point: AffineInvariant().distance(point, x),
-    "AIM mean": lambda x, point: AffineInvariant().mean(x),
-    "BW mean": lambda x, point: BuresWasserstein().mean(x),
+    "AIM mean": lambda x, point: AffineInvariant().mean(x, tolerance=_TOLERANCE),
+    "BW mean": lambda x, point: BuresWasserstein().mean(x, tolerance=_TOLERANCE),
 }
 _PEERS: dict[str, list[Peer]] = {
     "matrix logarithm": [

@@ -206,7 +206,7 @@ def _works(backend: str, x: torch.Tensor) -> bool:
 def operations(setting: Setting) -> Table:
     """Distances, logarithms and converged means beside those of geoopt, pyriemann and spd-learn."""
     table = Table(
-        "Operations", "Milliseconds of one operation on a batch, without gradients; means to convergence.", "spdnorm"
+        "Operations", "Milliseconds of one operation on a batch, without gradients; means to 1e-8.", "spdnorm"
     )
     for count, n in setting.sizes([(30, 12), (256, 30)]):
         x = samples(count, n, device=setting.device, dtype=setting.dtype)

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spdnorm.linalg import native
 from spdnorm.linalg.autograd import call
 from spdnorm.linalg.checks import check_square
+from spdnorm.linalg.eigh import compiled
 from spdnorm.linalg.lyapunov import lyapunov
 from spdnorm.linalg.precision import full_precision
 from spdnorm.linalg.spectral import Spectrum
@@ -26,6 +28,8 @@ class _SVD(Function):
 
     @staticmethod
     def forward(w: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if compiled(w) and native.worthwhile(w) and (found := native.svd(w)) is not None:
+            return found
         left, sigma, right = torch.linalg.svd(w)
         return left, sigma, right.mT.contiguous()
 

@@ -5,7 +5,7 @@ processor's vector units. Here eight matrices (sixteen in float32, on a processo
 same steps side by side. The C++ beside this module is compiled on first use (:mod:`spdnorm.linalg.native.build`); where
 that is not possible, torch does the work.
 
-- ``lanes.hpp``, ``products.hpp``, ``eigh.hpp``: algorithms on lanes; ``dense.hpp``: one matrix at a time;
+- ``lanes.hpp``, ``products.hpp``, ``eigh.hpp``, ``svd.hpp``: algorithms on lanes; ``dense.hpp``: one matrix at a time;
 - ``parallel.hpp``: threads and memory; ``matrices.cpp``: what this module calls.
 """
 
@@ -119,6 +119,25 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor] | None:
     count = ctypes.c_int64(flat.numel() // (n * n))
     failures = _function("eigh", x.dtype)(address(flat), count, n, address(values), address(vectors), _threads(flat))
     return None if failures else (values, vectors)
+
+
+def svd(w: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Left vectors, descending singular values and right vectors (not transposed) of ``w`` (..., n, n).
+
+    None where a matrix is singular to working precision, or does not converge. Small singular values keep their digits.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg import native
+    >>> if native.unavailable() is None:
+    ...     left, sigma, right = native.svd(torch.diag(torch.tensor([2.0, -3.0])))
+    """
+    n = w.shape[-1]
+    flat = w.detach().contiguous()
+    left, sigma, right = torch.empty_like(flat), flat.new_empty(w.shape[:-1]), torch.empty_like(flat)
+    count, where = ctypes.c_int64(flat.numel() // (n * n)), (address(left), address(sigma), address(right))
+    failures = _function("svd", w.dtype)(address(flat), count, n, *where, _threads(flat))
+    return None if failures else (left, sigma, right)
 
 
 def extent(x: Tensor) -> tuple[float, float]:

@@ -6,6 +6,7 @@
 
 #include "exponentials.hpp"
 #include "parallel.hpp"
+#include "svd.hpp"
 
 // x (count, n, n) -> values (count, n), ascending, and vectors (count, n, n), one in each column. The number of groups of
 // matrices in which one did not converge.
@@ -34,6 +35,43 @@ template <class T> int64_t decompose(const T* x, int64_t count, int n, T* values
                 for (int i = 0; i < n; ++i) own[i] = d[order[i]][lane];
                 for (int i = 0; i < n; ++i)
                     for (int j = 0; j < n; ++j) matrix[i * n + j] = z[i * n + order[j]][lane];
+            }
+        }
+    });
+    return failures;
+}
+
+// w (count, n, n) -> left vectors (columns), singular values, descending, and right vectors (columns). The number of groups
+// of matrices in which one is singular or did not converge.
+template <class T>
+int64_t singular_values(const T* w, int64_t count, int n, T* left, T* values, T* right, int threads) {
+    typedef Vector<T> V;
+    int64_t groups = (count + LANES<T> - 1) / LANES<T>;
+    std::atomic<int64_t> failures{0};
+    parallel(groups, threads, [&](int, int64_t begin, int64_t end) {
+        Scratch scratch(sizeof(V) * size_t(3 * n * n + n + svd_scratch<T>(n)) + sizeof(int) * size_t(n));
+        V* a = scratch.as<V>();
+        V *u = a + n * n, *v = u + n * n, *sigma = v + n * n, *work = sigma + n;
+        int* order = reinterpret_cast<int*>(work + svd_scratch<T>(n));
+        for (int64_t group = begin; group < end; ++group) {
+            int64_t first = group * LANES<T>;
+            load<T>(a, w, first, count, int64_t(n) * n, n * n);
+            if (!svd<T>(a, u, sigma, v, work, n)) {
+                ++failures;
+                continue;
+            }
+            int valid = int(std::min<int64_t>(count - first, LANES<T>));
+            for (int lane = 0; lane < valid; ++lane) {
+                for (int i = 0; i < n; ++i) order[i] = i;
+                std::sort(order, order + n, [&](int i, int j) { return sigma[i][lane] > sigma[j][lane]; });
+                const int64_t at = (first + lane) * n;
+                for (int j = 0; j < n; ++j) {
+                    values[at + j] = sigma[order[j]][lane];
+                    for (int i = 0; i < n; ++i) {
+                        left[(at + i) * n + j] = u[order[j] * n + i][lane];
+                        right[(at + i) * n + j] = v[order[j] * n + i][lane];
+                    }
+                }
             }
         }
     });
@@ -70,6 +108,9 @@ template <class T> void extent(const T* x, int64_t count, int n, T* found, int t
 #define EXPORT(T, NAME)                                                                                                       \
     extern "C" int64_t eigh_##NAME(const T* x, int64_t count, int n, T* values, T* vectors, int threads) {                    \
         return decompose<T>(x, count, n, values, vectors, threads);                                                           \
+    }                                                                                                                         \
+    extern "C" int64_t svd_##NAME(const T* w, int64_t count, int n, T* left, T* values, T* right, int threads) {              \
+        return singular_values<T>(w, count, n, left, values, right, threads);                                                 \
     }                                                                                                                         \
     extern "C" void extent_##NAME(const T* x, int64_t count, int n, T* found, int threads) {                                  \
         extent<T>(x, count, n, found, threads);                                                                               \
