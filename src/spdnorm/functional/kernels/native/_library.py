@@ -103,7 +103,7 @@ class Call:
 def towards(a: Tensor, values: Tensor, vectors: Tensor, t: float) -> Tensor | None:
     """The point at ``t`` of the geodesic from ``a`` (n, n) to the matrix with these eigenvalues and eigenvectors.
 
-    None where it does not converge (NaN).
+    None where the two have a null space between them, or it does not converge (NaN).
     """
     a, values, vectors = a.detach().contiguous(), values.contiguous(), vectors.contiguous()
     out = torch.empty_like(a)
