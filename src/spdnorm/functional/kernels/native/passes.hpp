@@ -50,7 +50,7 @@ int root_sum(Batch batch, const T* x, const T* p, Vector<T>* z, Vector<T>* r, T*
 // Adjoint of the sum of roots, from the gradient `grad` (n n) in it: half of P's, and that of X on top of `of_x`.
 template <class T>
 void root_sum_adjoint(Batch batch, const T* x, const T* p, const Vector<T>* z, const Vector<T>* r, const T* grad,
-                             T* of_x, T* of_p) {
+                      T* of_x, T* of_p) {
     typedef Vector<T> V;
     const int n = batch.n, square = n * n;
     Sums<T> sums(batch.threads, square);
@@ -74,7 +74,7 @@ void root_sum_adjoint(Batch batch, const T* x, const T* p, const Vector<T>* z, c
 // Deviations E = w o (P X P^T)^1/2 - diag(b), in the eigenbasis of the barycentre, and their lengths.
 template <class T>
 int deviate(Batch batch, const T* x, const T* p, const T* w, const T* b, Vector<T>* z, Vector<T>* r,
-                   Vector<T>* deviation, T* length, T* extremes) {
+            Vector<T>* deviation, T* length, T* extremes) {
     typedef Vector<T> V;
     const int n = batch.n, square = n * n;
     std::vector<Extremes<T>> seen(size_t(batch.threads), nothing_seen<T>());
@@ -105,7 +105,7 @@ int deviate(Batch batch, const T* x, const T* p, const T* w, const T* b, Vector<
 // Adjoint of the deviations. `of_deviation` gains slope E, the variance's share, and keeps it; its sum goes to `total`.
 template <class T>
 void deviate_adjoint(Batch batch, const T* x, const T* p, const T* w, const Vector<T>* z, const Vector<T>* r,
-                            const Vector<T>* deviation, T slope, Vector<T>* of_deviation, T* total, T* of_x, T* of_p) {
+                     const Vector<T>* deviation, T slope, Vector<T>* of_deviation, T* total, T* of_x, T* of_p) {
     typedef Vector<T> V;
     const int n = batch.n, square = n * n;
     Sums<T> sums(batch.threads, square), totals(batch.threads, square);
@@ -134,7 +134,7 @@ void deviate_adjoint(Batch batch, const T* x, const T* p, const T* w, const Vect
 // Y = L L^T, L = H S, S = m o (R psi(E) R^T) + diag(d): folded, turned by R, masked, moved by H (none: the identity).
 template <class T>
 int rebuild(Batch batch, const Vector<T>* deviation, T factor, Fold<T> fold, const T* turn, const T* mask,
-                   const T* diagonal, const T* outward, Vector<T>* turned, T* out) {
+            const T* diagonal, const T* outward, Vector<T>* turned, T* out) {
     typedef Vector<T> V;
     const int n = batch.n, square = n * n;
     std::atomic<int> failures{0};
@@ -167,8 +167,8 @@ int rebuild(Batch batch, const Vector<T>* deviation, T factor, Fold<T> fold, con
 // the sums of_outward (half S^T), along_root (S^T half), of_factor (<T, gradient>, and the fold's own share beside it).
 template <class T>
 void rebuild_adjoint(Batch batch, const T* grad, const Vector<T>* turned, T factor, Fold<T> fold, const T* turn,
-                            const T* mask, const T* diagonal, const T* plain_mask, const T* outward,
-                            Vector<T>* of_turned, Vector<T>* of_deviation, T* of_outward, T* along_root, T* of_factor) {
+                     const T* mask, const T* diagonal, const T* plain_mask, const T* outward,
+                     Vector<T>* of_turned, Vector<T>* of_deviation, T* of_outward, T* along_root, T* of_factor) {
     typedef Vector<T> V;
     const int n = batch.n, square = n * n;
     Sums<T> outward_sums(batch.threads, square), root_sums(batch.threads, square), factor_sums(batch.threads, 2);
