@@ -157,6 +157,16 @@ def test_ill_conditioned(condition, tolerance):
         assert (fused - plain).abs().max() < tolerance * plain.abs().max()
 
 
+def test_a_scale_of_another_dtype():
+    """Promoted, as torch does it: its bytes are not taken for numbers of the samples' dtype."""
+    inputs = _inputs(CASES["training"], 4, 6)
+    out = _fused(Arguments(eps=1e-5, stats_grad=True, weight=1.0), inputs)
+    inputs[4] = inputs[4].float()
+    torch.testing.assert_close(
+        _fused(Arguments(eps=1e-5, stats_grad=True, weight=1.0), inputs), out, rtol=1e-6, atol=1e-6
+    )
+
+
 def test_singular_samples_and_mean_are_finite():
     inputs = _inputs(CASES["training"], 5, 6, kind="boundary")
     inputs[0] = spd_matrices(5, 6, kind="boundary", rank=2)

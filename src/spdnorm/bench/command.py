@@ -16,6 +16,7 @@ from spdnorm.bench import tables
 from spdnorm.bench.output import markdown, plot, write_json
 from spdnorm.bench.peers import peer_names
 from spdnorm.experiments.environment import commit, packages, processor
+from spdnorm.linalg import native
 
 app = typer.Typer(pretty_exceptions_show_locals=False)
 
@@ -36,6 +37,7 @@ def _facts(setting: tables.Setting) -> dict[str, Any]:
         "processor": processor(),
         "device": torch.cuda.get_device_name(setting.device) if cuda else "cpu",
         "threads": torch.get_num_threads(),
+        "compiled code": native.unavailable() or "yes",
         "dtype": str(setting.dtype).removeprefix("torch."),
         "rounds": setting.rounds,
         "packages": packages(peer_names()),

@@ -34,7 +34,9 @@ class _Normalise(Function):
     ) -> tuple[Tensor, ...]:
         ctx.arguments = arguments._replace(on_mean=None)
         inputs = x, k, outward, bias, scale, mean, variance
-        compiled = native.forward(inputs, eps=arguments.eps, weight=arguments.weight) if native.usable(x) else None
+        compiled = (
+            native.forward(inputs, eps=arguments.eps, weight=arguments.weight) if native.usable(*inputs) else None
+        )
         kept: Any
         if compiled is None:
             out, found, kept = bw_torch.forward(arguments, *inputs)

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-// Blocks are handed back instead of freed: fresh memory costs a page fault every 4 kB.
+// Blocks are handed back instead of freed, unless they are large: fresh memory costs a page fault every 4 kB.
 class Scratch {
   public:
     explicit Scratch(size_t bytes) {
@@ -27,6 +27,10 @@ class Scratch {
         }
     }
     ~Scratch() {
+        if (held_.bytes > LARGEST_KEPT) {
+            std::free(held_.at);
+            return;
+        }
         std::lock_guard<std::mutex> guard(lock());
         auto& idle = pool();
         idle.push_back(held_);
@@ -40,6 +44,7 @@ class Scratch {
     template <class V> V* as() const { return static_cast<V*>(held_.at); }
 
   private:
+    static constexpr size_t LARGEST_KEPT = size_t(32) << 20;
     struct Block {
         void* at = nullptr;
         size_t bytes = 0;

@@ -56,9 +56,11 @@ class Wanted(NamedTuple):
     variance: bool
 
 
-def usable(x: Tensor) -> bool:
-    """Whether ``x`` (N, ..., n, n) goes this way: without channels, where eigendecompositions are compiled too."""
-    return x.dim() == 3 and x.shape[-1] <= LARGEST and compiled(x) and unavailable() is None
+def usable(x: Tensor, *others: Tensor | None) -> bool:
+    """Whether ``x`` (N, ..., n, n) goes this way: without channels, all of one dtype on the CPU, not too large."""
+    if x.dim() != 3 or x.shape[-1] > LARGEST or not compiled(x) or unavailable() is not None:
+        return False
+    return all(t is None or (t.dtype == x.dtype and t.device == x.device) for t in others)
 
 
 def forward(inputs: tuple[Tensor | None, ...], *, eps: float, weight: float) -> tuple[Found, Kept] | None:
