@@ -87,7 +87,8 @@ class BuresWassersteinKernel(NormKernel[Tensor]):
         return Normalized(out, mean, variance, Spectrum(mean, values, basis))
 
     def towards(self, a: Tensor, b: Spectrum, t: Tensor) -> Tensor:  # noqa: D102
-        if a.dim() == 2 and compiled(a) and (found := native.towards(a, b.values, b.vectors, float(t))) is not None:
+        usable = a.dim() == 2 and a.dtype == b.values.dtype and compiled(a)
+        if usable and (found := native.towards(a, b.values, b.vectors, float(t))) is not None:
             return found
         return _between(_factor(spectrum(a)), _factor(b), t)
 
