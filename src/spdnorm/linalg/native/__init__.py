@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from spdnorm.linalg.native.build import HERE, BuildError, library
+from spdnorm.linalg.native.build import HERE, function, reason
 
 _SOURCE = HERE / "matrices.cpp"
 #: The largest size that was measured to be faster: beyond, the lanes' matrices leave the caches.
@@ -39,7 +38,6 @@ class _Term(ctypes.Structure):
     _fields_ = [("which", ctypes.c_int64), ("rate", ctypes.c_double)]
 
 
-@cache
 def unavailable() -> str | None:
     """Why there is no compiled code; ``None`` where there is.
 
@@ -48,8 +46,7 @@ def unavailable() -> str | None:
     >>> from spdnorm.linalg import native
     >>> reason = native.unavailable()
     """
-    found = library(_SOURCE)
-    return str(found) if isinstance(found, BuildError) else None
+    return reason(_SOURCE)
 
 
 def takes(x: Tensor) -> bool:
@@ -78,14 +75,8 @@ def worthwhile(x: Tensor) -> bool:
     return 1 < n <= (LARGEST_ALONE if alone else LARGEST) and takes(x)
 
 
-@cache
 def _function(name: str, dtype: torch.dtype) -> Any:
-    found = library(_SOURCE)
-    if isinstance(found, BuildError):
-        raise RuntimeError(f"there is no compiled code: {found}")
-    function = getattr(found, f"{name}_{TYPE_NAMES[dtype]}")
-    function.restype = ctypes.c_int64
-    return function
+    return function(_SOURCE, f"{name}_{TYPE_NAMES[dtype]}")
 
 
 def address(x: Tensor | None) -> ctypes.c_void_p:
@@ -175,8 +166,8 @@ def exponentials(values: Tensor, vectors: Tensor, terms: Sequence[Term]) -> Tens
     values, vectors = values.contiguous(), vectors.contiguous()
     out = values.new_empty(len(terms), n, n)
     asked = _array(terms)
-    function = _function("exponentials", values.dtype)
-    function(count, n, asked, len(terms), address(values), address(vectors), address(out))
+    where = address(values), address(vectors), address(out)
+    _function("exponentials", values.dtype)(count, n, asked, len(terms), *where)
     return out
 
 

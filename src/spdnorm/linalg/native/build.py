@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -132,3 +133,34 @@ def library(source: Path) -> ctypes.CDLL | BuildError:
     except (BuildError, OSError) as error:
         _log.info("no compiled code, torch does its work: %s", error)
         return error if isinstance(error, BuildError) else BuildError(str(error))
+
+
+@cache
+def reason(source: Path) -> str | None:
+    """Why there is no compiled ``source``; None where there is.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg.native.build import HERE, reason
+    >>> found = reason(HERE / "matrices.cpp")
+    """
+    found = library(source)
+    return str(found) if isinstance(found, BuildError) else None
+
+
+@cache
+def function(source: Path, name: str) -> Any:
+    """A function of the compiled ``source``, which returns a whole number of 64 bits.
+
+    Examples
+    --------
+    >>> from spdnorm.linalg.native.build import HERE, function, reason
+    >>> if reason(HERE / "matrices.cpp") is None:
+    ...     solve = function(HERE / "matrices.cpp", "eigh_float64")
+    """
+    found = library(source)
+    if isinstance(found, BuildError):
+        raise RuntimeError(f"there is no compiled code: {found}")
+    compiled = getattr(found, name)
+    compiled.restype = ctypes.c_int64
+    return compiled

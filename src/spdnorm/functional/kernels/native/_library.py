@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from spdnorm.linalg.native import TYPE_NAMES
-from spdnorm.linalg.native.build import BuildError, library
+from spdnorm.linalg.native.build import function, reason
 
 _SOURCE = Path(__file__).parent / "bures_wasserstein.cpp"
 #: Multiplications (N n^3) that are worth another thread, which takes some 20 microseconds to start.
@@ -33,21 +33,13 @@ class _Problem(ctypes.Structure):
 _Addresses = ctypes.c_void_p * 10
 
 
-@cache
 def unavailable() -> str | None:
     """Why there is no compiled code; ``None`` where there is."""
-    found = library(_SOURCE)
-    return str(found) if isinstance(found, BuildError) else None
+    return reason(_SOURCE)
 
 
-@cache
-def _function(name: str, dtype: torch.dtype | None = None) -> Any:
-    found = library(_SOURCE)
-    if isinstance(found, BuildError):
-        raise RuntimeError(f"there is no compiled code: {found}")
-    function = getattr(found, name if dtype is None else f"{name}_{TYPE_NAMES[dtype]}")
-    function.restype = ctypes.c_int64
-    return function
+def _function(name: str, dtype: torch.dtype) -> Any:
+    return function(_SOURCE, f"{name}_{TYPE_NAMES[dtype]}")
 
 
 class _Sizes(NamedTuple):
@@ -62,7 +54,7 @@ class _Sizes(NamedTuple):
 @cache
 def _sizes(n: int, own_mean: bool, dtype: torch.dtype) -> _Sizes:
     lanes, state = _function("lanes", dtype)(), _function("state_size", dtype)(n)
-    return _Sizes(lanes, state, _function("kept_size")(n, own_mean), _function("fold_size")(n))
+    return _Sizes(lanes, state, function(_SOURCE, "kept_size")(n, own_mean), function(_SOURCE, "fold_size")(n))
 
 
 def _addresses(tensors: Sequence[Tensor | None]) -> Any:
@@ -95,8 +87,8 @@ class Call:
 
     def __call__(self, name: str, kept: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> int:
         """The function's status: 0, or 1 where a decomposition did not converge."""
-        function = _function(name, self.x.dtype)
-        status: int = function(ctypes.byref(self._problem), _addresses(kept), _addresses(results))
+        call = _function(name, self.x.dtype)
+        status: int = call(ctypes.byref(self._problem), _addresses(kept), _addresses(results))
         return status
 
 
