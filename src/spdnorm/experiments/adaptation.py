@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from torch import nn
 
 from ..nn import refit
+from .buffers import restored_buffers
 from .data import Part
 
 __all__ = ["adapted"]
@@ -20,11 +21,6 @@ def adapted(model: nn.Module, part: Part) -> Iterator[None]:
     Source-free and unlabelled: nothing of the training part and no label of ``part`` is looked at, and no weight moves
     (Kobler et al. 2022, for domain-specific statistics; a network with one set of them is recentred likewise).
     """
-    saved = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    refit(model, [part.inputs(slice(None))], call=lambda network, inputs: network(*inputs))
-    try:
+    with restored_buffers(model):
+        refit(model, [part.inputs(slice(None))], call=lambda network, inputs: network(*inputs))
         yield
-    finally:
-        # In place: an optimiser, a captured graph or a view may hold the very buffers.
-        for name, buffer in model.named_buffers():
-            buffer.copy_(saved[name])

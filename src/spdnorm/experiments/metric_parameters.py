@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..linalg import logm
 from ..nn import GBWBatchNorm
+from .buffers import restored_buffers
 from .config import TrainConfig
 from .data import Part
 from .errors import ConfigError
@@ -56,17 +57,14 @@ def start_metrics(module: nn.Module, part: Part, config: TrainConfig) -> None:
     def start(layer: Any, inputs: tuple[Tensor, ...]) -> None:
         layer.start_metric(inputs[0])
 
-    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
     handles = [layer.register_forward_pre_hook(start) for layer in layers]
     was_training = module.training
     try:
         # Of the part itself: running statistics have seen nothing yet. Dropout must not draw from the run's stream.
         module.train()
-        with torch.random.fork_rng(devices=[]):
+        with restored_buffers(module), torch.random.fork_rng(devices=[]):
             module(part.x)
     finally:
         for handle in handles:
             handle.remove()
         module.train(was_training)
-    for name, buffer in module.named_buffers():
-        buffer.copy_(before[name])

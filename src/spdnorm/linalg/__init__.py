@@ -29,8 +29,6 @@ from spdnorm.linalg.exponentials import exponentials, logarithm
 from spdnorm.linalg.functions import (
     ABS,
     EXP,
-    EXP_HALF,
-    EXP_MINUS_HALF,
     INV_SQRT,
     INVERSE,
     LOG,
@@ -76,8 +74,6 @@ from spdnorm.linalg.tolerances import gap_tolerance, rank_tolerance, symmetry_to
 __all__ = [
     "ABS",
     "EXP",
-    "EXP_HALF",
-    "EXP_MINUS_HALF",
     "INVERSE",
     "INV_SQRT",
     "LOG",

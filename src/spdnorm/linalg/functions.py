@@ -236,8 +236,6 @@ class PseudoInverseSqrt(SpectralFunction):
 
 LOG = Log()
 EXP = Exp()
-EXP_HALF = Exp(0.5)
-EXP_MINUS_HALF = Exp(-0.5)
 SQRT = Power(0.5)
 INV_SQRT = Power(-0.5)
 INVERSE = Power(-1.0)
